@@ -1,0 +1,209 @@
+package model
+
+// Mode is who answers the controller, see the README's table.
+type Mode string
+
+const (
+	LabMode     Mode = "lab"
+	ObserveMode Mode = "observe"
+	AdminMode   Mode = "admin"
+	ControlMode Mode = "control"
+	ReplayMode  Mode = "replay"
+)
+
+// RunState is what the debugger's loop is doing.
+type RunState uint8
+
+const (
+	Running RunState = iota + 1
+	Paused           // rests at Frame.At, or between events
+	Waiting          // a step was taken and its result has not come yet
+)
+
+var runStateNames = [...]string{"", "running", "paused", "waiting"}
+
+// String is the word on the status line.
+func (r RunState) String() string { return runStateNames[r] }
+
+// ControllerStatus says who holds the role.
+type ControllerStatus struct {
+	Status string // active, absent, not-registered, persistent, kraft, unparsable
+	ID     int32  // -1 when none is known
+	Epoch  int32  // from /controller_epoch, -1 when missing
+	Self   bool   // this engine is the active controller
+}
+
+// Connection is the state of the link to ZooKeeper. Since is when it began, ms
+// since 1970; Text adds detail.
+type Connection struct {
+	Connected bool
+	Since     int64
+	Text      string
+}
+
+// Progress of loading a tree; Total 0 means not known yet.
+type Progress struct {
+	Done, Total int
+	What        string
+}
+
+// PartitionEdge is a partition transition with its subject.
+type PartitionEdge struct {
+	Edge[PartitionState]
+	Subject TopicPartition
+	Refused bool
+}
+
+// ReplicaEdge is a replica transition with its subject.
+type ReplicaEdge struct {
+	Edge[ReplicaState]
+	Subject Replica
+	Refused bool
+}
+
+// Edges that the graphs light up; nil when there is none.
+type Edges struct {
+	LastPartition, ProposedPartition *PartitionEdge
+	LastReplica, ProposedReplica     *ReplicaEdge
+}
+
+// OpenRequests is what the open batch holds so far.
+type OpenRequests struct {
+	Machine Machine
+	Entries []BatchEntry // by broker, then kind, then partition; capped, see Total
+	Total   int
+}
+
+// BatchEntry is one partition of one request of the open batch. Broker is -1
+// for metadata, which goes to all receivers alike.
+type BatchEntry struct {
+	Broker int32
+	Kind   RequestKind
+	Text   string
+}
+
+// Channel is the queue of requests to one broker.
+type Channel struct {
+	Broker    int32
+	Connected bool
+	Depth     int    // requests not yet answered, the one in flight included
+	Head      string // the request in flight or next
+	HeadSince int64  // when it became the head, ms since 1970
+	Sent      uint64 // requests queued since the channel was opened
+}
+
+// BrokerStatus is a broker as the lab or the tree knows it.
+type BrokerStatus struct {
+	ID        int32
+	Epoch     int64  // 0 when not registered
+	State     string // live, shutting-down, dead, down (lab: process not running)
+	Endpoints []string
+	Leads     int // partitions led
+	Replicas  int // replicas assigned
+}
+
+// Znode is a znode as read for the inspector.
+type Znode struct {
+	Path    string
+	Data    []byte // nil: null data
+	Stat    Stat
+	Missing bool
+	Err     string // why it could not be read
+}
+
+// Inspection is what the inspector shows of the chosen subject: the znodes, read
+// at At. Memory comes from the frame's View.
+type Inspection struct {
+	Subject Subject
+	Znodes  []Znode
+	At      int64
+}
+
+// StepZnodes is, for the Call at hand, each written znode before and after.
+type StepZnodes struct {
+	Position uint64
+	Changes  []ZnodeChange
+}
+
+// ZnodeChange is one write of the step at hand.
+type ZnodeChange struct {
+	Op     Op
+	Before Znode
+}
+
+// SubjectKind is what a Subject names.
+type SubjectKind uint8
+
+const (
+	NoSubject SubjectKind = iota
+	TopicSubject
+	PartitionSubject
+	ReplicaSubject
+	BrokerSubject
+)
+
+// Subject is a topic, partition, replica or broker chosen on screen.
+type Subject struct {
+	Kind      SubjectKind
+	Topic     string
+	Partition int32
+	Broker    int32
+}
+
+// ElectionPreview answers PreviewElection: what each partition's election would give.
+type ElectionPreview struct {
+	Strategy Strategy
+	Results  []PreviewResult
+	Total    int // partitions in the scope; Results may be fewer
+}
+
+// PreviewResult is one partition's outcome: Error ErrNone means that Verdict.New
+// would be written.
+type PreviewResult struct {
+	TopicPartition
+	OldLeader int32
+	Verdict   Verdict
+	Error     KafkaError
+	Why       string
+}
+
+// Notice tells the operator something once: the answer to a command, a refusal,
+// a warning. Seq rises by one each.
+type Notice struct {
+	Seq   uint64
+	At    int64
+	Level Level
+	Text  string
+}
+
+// Frame is everything a front end needs to draw one picture. Frames are values:
+// nothing in one changes after it was sent. A newer frame replaces an older one.
+type Frame struct {
+	Mode       Mode
+	ReadOnly   bool
+	Source     string // the ZooKeeper address with chroot, or the file
+	Now        int64  // ms since 1970
+	Run        RunState
+	StopReason string // why it rests, when Paused
+	Position   uint64 // of the step at hand; commands that step carry it
+	Connection Connection
+	Controller ControllerStatus
+	Progress   *Progress // nil when nothing is being loaded
+
+	View    *View // the controller's memory; in observe mode what follows from the tree
+	Brokers []BrokerStatus
+
+	Event    *QueuedEvent  // at work
+	Queue    []QueuedEvent // the head of the queue
+	QueueLen int
+	At       Step // proposed; nil when idle
+	Edges    Edges
+	History  HistoryView
+	Open     *OpenRequests
+	Channels []Channel
+
+	Inspection *Inspection
+	StepZnodes *StepZnodes
+	Preview    *ElectionPreview
+	Notices    []Notice // the last few, oldest first
+}

@@ -1,0 +1,75 @@
+package model
+
+import "fmt"
+
+// Input is something that happened outside the controller. At is in ms since 1970.
+type Input struct {
+	At int64
+	Of Stimulus
+}
+
+// Stimulus is the content of an input.
+type Stimulus interface{ String() string }
+
+type (
+	// Started: the controller process starts and may run for the role.
+	Started struct{}
+	// Stopping: the process shuts down; the role is given up.
+	Stopping struct{}
+	// WatchFired: a one-shot watch fired.
+	WatchFired struct {
+		Path string
+		Kind WatchKind
+	}
+	// SessionExpired: the ZooKeeper session is gone. The environment opens the
+	// next session only after the Expire event has ended.
+	SessionExpired struct{}
+	// SessionRenewed: a new ZooKeeper session is there.
+	SessionRenewed struct{}
+	// Responded: a broker answered a request.
+	Responded struct {
+		Broker   int32
+		Request  ControlRequest
+		Response ControlResponse
+	}
+	// AlarmRang: an alarm that the controller set.
+	AlarmRang struct{ Name string }
+	// Asked: a broker or client asks; ID is unique and comes back in the Reply.
+	Asked struct {
+		ID   uint64
+		From string
+		Ask  Ask
+	}
+	// UncleanEnabled: unclean leader election was switched on for a topic, or
+	// (Topic empty) as the broker default.
+	UncleanEnabled struct{ Topic string }
+	// OperatorElects: kstate's operator runs a strategy on partitions.
+	OperatorElects struct {
+		Strategy   Strategy
+		Partitions []TopicPartition
+	}
+)
+
+func (*Started) String() string  { return "started" }
+func (*Stopping) String() string { return "stopping" }
+func (s *WatchFired) String() string {
+	return fmt.Sprintf("watch fired: %s %s", s.Kind, s.Path)
+}
+func (*SessionExpired) String() string { return "ZooKeeper session expired" }
+func (*SessionRenewed) String() string { return "new ZooKeeper session" }
+func (s *Responded) String() string {
+	return fmt.Sprintf("broker %d answered %s", s.Broker, s.Request.Kind())
+}
+func (s *AlarmRang) String() string { return "alarm " + s.Name }
+func (s *Asked) String() string {
+	return fmt.Sprintf("%s asked %s (#%d)", s.From, s.Ask.AskName(), s.ID)
+}
+func (s *UncleanEnabled) String() string {
+	if s.Topic == "" {
+		return "unclean election enabled by default"
+	}
+	return "unclean election enabled for " + s.Topic
+}
+func (s *OperatorElects) String() string {
+	return fmt.Sprintf("operator elects by %s (%d partitions)", s.Strategy, len(s.Partitions))
+}
