@@ -43,13 +43,20 @@ func (p *Partition) Leader() int32 {
 	return p.Leadership.Leader
 }
 
-const pageSize = 64
+const (
+	pageShift = 6
+	pageSize  = 1 << pageShift
+)
 
 type page struct {
 	gen   uint64
-	key   int32 // partition number / pageSize
+	key   int32 // partition number / pageSize, rounded down
 	slots []*Partition
 }
+
+// pageOf finds the page and the slot of a partition number. A topic znode can
+// hold negative numbers (Kafka reads them too): they lie in pages of their own.
+func pageOf(n int32) (key int32, slot int) { return n >> pageShift, int(n & (pageSize - 1)) }
 
 // Topic is what is remembered of one topic. A topic that Kafka's controller has
 // removed from its memory may leave partition and replica states behind (it
@@ -73,14 +80,15 @@ func (t *Topic) page(key int32) (int, bool) {
 
 // Partition is nil when nothing is remembered under that number.
 func (t *Topic) Partition(n int32) *Partition {
-	if t == nil || n < 0 {
+	if t == nil {
 		return nil
 	}
-	i, ok := t.page(n / pageSize)
-	if !ok || int(n%pageSize) >= len(t.pages[i].slots) {
+	key, slot := pageOf(n)
+	i, ok := t.page(key)
+	if !ok || slot >= len(t.pages[i].slots) {
 		return nil
 	}
-	return t.pages[i].slots[n%pageSize]
+	return t.pages[i].slots[slot]
 }
 
 // Entries walks everything remembered under this topic by partition number,
@@ -138,9 +146,9 @@ type View struct {
 	TopicsToBeDeleted            TopicSet
 	TopicsWithDeletionStarted    TopicSet
 	TopicsIneligibleForDeletion  TopicSet
-	ineligibleReasons            map[string]IneligibleReason // replaced, never written
-	brokers                      []Broker                    // by id; replaced, never written
-	shuttingDown                 []int32                     // by id; replaced, never written
+	ineligibleReasons            sorted[IneligibleReason]
+	brokers                      []Broker // by id; replaced, never written
+	shuttingDown                 []int32  // by id; replaced, never written
 	topics                       sorted[*Topic]
 	offlineDirs                  map[int32]int // broker -> replicas on failed dirs; replaced, never written
 	reassigning                  int
@@ -158,7 +166,10 @@ const (
 )
 
 // IneligibleReason is why the topic was last marked ineligible; empty when it is not.
-func (v *View) IneligibleReason(topic string) IneligibleReason { return v.ineligibleReasons[topic] }
+func (v *View) IneligibleReason(topic string) IneligibleReason {
+	why, _ := v.ineligibleReasons.get(topic)
+	return why
+}
 
 // Topic is nil when nothing is remembered under that name.
 func (v *View) Topic(name string) *Topic {

@@ -55,7 +55,7 @@ func (c *Cluster) editTopic(name string) *Topic {
 
 func (c *Cluster) edit(tp TopicPartition) (*Topic, *Partition) {
 	t := c.editTopic(tp.Topic)
-	key, slot := tp.Partition/pageSize, int(tp.Partition%pageSize)
+	key, slot := pageOf(tp.Partition)
 	i, ok := t.page(key)
 	if !ok {
 		t.pages = slices.Insert(t.pages, i, &page{gen: c.gen, key: key})
@@ -137,6 +137,15 @@ func (c *Cluster) SetTopicID(name string, id Uuid) error {
 	c.editTopic(name).ID = id
 	c.ids[id] = name
 	return nil
+}
+
+// PutTopicID records the id that a topic znode holds, whatever it held before
+// and whatever other topics hold; zero for none. Only the tree view uses it:
+// TopicName does not find ids recorded so.
+func (c *Cluster) PutTopicID(name string, id Uuid) {
+	if t := c.Topic(name); t != nil && t.ID != id {
+		c.editTopic(name).ID = id
+	}
 }
 
 // TopicName is the topic with that id; empty when none is known.
@@ -291,6 +300,21 @@ func (c *Cluster) QueueTopicDeletion(topic string) {
 	c.TopicsToBeDeleted.s.put(c.gen, topic, struct{}{})
 }
 
+// DequeueTopicDeletion takes the topic out of topicsToBeDeleted, as a view of
+// the tree does when the marker goes while the topic stays. (A controller's
+// memory loses the topic with it: RemoveTopic.)
+func (c *Cluster) DequeueTopicDeletion(topic string) {
+	if !c.IsQueued(topic) {
+		return
+	}
+	c.TopicsToBeDeleted.s.remove(c.gen, topic)
+	for _, p := range c.Topic(topic).Partitions() {
+		if imbalanced(p) {
+			c.PreferredReplicaImbalanceCount++
+		}
+	}
+}
+
 // BeginTopicDeletion adds the topic to topicsWithDeletionStarted.
 func (c *Cluster) BeginTopicDeletion(topic string) {
 	c.TopicsWithDeletionStarted.s.put(c.gen, topic, struct{}{})
@@ -299,21 +323,13 @@ func (c *Cluster) BeginTopicDeletion(topic string) {
 // MarkIneligible adds the topic to topicsIneligibleForDeletion.
 func (c *Cluster) MarkIneligible(topic string, why IneligibleReason) {
 	c.TopicsIneligibleForDeletion.s.put(c.gen, topic, struct{}{})
-	m := maps.Clone(c.ineligibleReasons)
-	if m == nil {
-		m = map[string]IneligibleReason{}
-	}
-	m[topic] = why
-	c.ineligibleReasons = m
+	c.ineligibleReasons.put(c.gen, topic, why)
 }
 
 // ClearIneligible takes the topic out of topicsIneligibleForDeletion.
 func (c *Cluster) ClearIneligible(topic string) {
 	c.TopicsIneligibleForDeletion.s.remove(c.gen, topic)
-	if _, ok := c.ineligibleReasons[topic]; ok {
-		c.ineligibleReasons = maps.Clone(c.ineligibleReasons)
-		delete(c.ineligibleReasons, topic)
-	}
+	c.ineligibleReasons.remove(c.gen, topic)
 }
 
 // PutBroker adds or replaces a registered broker.
@@ -450,6 +466,7 @@ func (c *Cluster) DropPartition(tp TopicPartition) {
 	if p.Assignment != nil {
 		c.countPartition(t, p.State, -1)
 	}
-	i, _ := t.page(tp.Partition / pageSize)
-	t.pages[i].slots[tp.Partition%pageSize] = nil
+	key, slot := pageOf(tp.Partition)
+	i, _ := t.page(key)
+	t.pages[i].slots[slot] = nil
 }
