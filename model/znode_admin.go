@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,7 +35,7 @@ func DecodeReassignPartitions(path string, data []byte) ([]PartitionReassignment
 	if data == nil {
 		return nil, &DecodeError{Path: path, Category: NullPayload}
 	}
-	root, bad := parseJSON(data)
+	root, bad := parseFirstJSON(data, true)
 	if bad == nil && root.kind == jsonMissing {
 		bad = &jsonSyntaxError{what: "there is no content"}
 	}
@@ -50,18 +49,33 @@ func DecodeReassignPartitions(path string, data []byte) ([]PartitionReassignment
 		b.err.Ignored = root.kind != jsonNull
 		return nil, b.err
 	}
-	b.onlyFields("version", "partitions")
-	if n := b.obj.get("version"); n != nil {
-		b.boundInt32("version", n)
-	}
-	out := b.reassignments()
+	entries := b.entries()
+	b.adopt(entries.late)
 	if b.err != nil {
 		return nil, b.err
 	}
-	return out, nil
+	return entries.list, nil
 }
 
-// binder reads fields as Jackson's data binding does.
+// boundReassignments are the entries of the znode: of entries for the same
+// partition the last, in the place of the first.
+type boundReassignments struct {
+	list []PartitionReassignment
+	at   map[TopicPartition]int
+	late fieldReader // its error is one that Kafka meets after the binding
+}
+
+func (x *boundReassignments) add(e PartitionReassignment) {
+	if k, ok := x.at[e.TopicPartition]; ok {
+		x.list[k] = e
+		return
+	}
+	x.at[e.TopicPartition] = len(x.list)
+	x.list = append(x.list, e)
+}
+
+// binder reads fields as Jackson's data binding does: each occurrence of a field
+// is bound, the last one stays.
 type binder struct{ *fieldReader }
 
 // refuse is an error of the binding, which Kafka's controller passes over.
@@ -69,91 +83,81 @@ func (b binder) refuse(field, value string, category DecodeCategory, reason stri
 	b.fail(field, value, category, reason).Ignored = true
 }
 
-func (b binder) onlyFields(known ...string) {
+func (b binder) entries() boundReassignments {
+	none := boundReassignments{late: fieldReader{path: b.path}}
+	none.late.fail("partitions", "", MissingField, "")
+	out := none
 	for i, key := range b.obj.keys {
-		if !slices.Contains(known, key) {
-			b.refuse(key, b.obj.kids[i].raw, UnknownField, "known are "+strings.Join(known, ", "))
+		switch n := &b.obj.kids[i]; {
+		case key == "version":
+			b.boundInt32(key, n)
+		case key != "partitions":
+			b.refuse(key, n.raw, UnknownField, "known are version and partitions")
+		case n.kind == jsonArray:
+			out = b.entryList(n)
+		case n.kind == jsonNull:
+			out = none
+		default:
+			b.refuse(key, n.raw, WrongType, "it is "+n.kind.String()+", not an array")
 		}
-	}
-}
-
-func (b binder) reassignments() []PartitionReassignment {
-	n := b.obj.get("partitions")
-	if n != nil && n.kind != jsonArray && n.kind != jsonNull {
-		b.refuse("partitions", n.raw, WrongType, "it is "+n.kind.String()+", not an array")
-		return nil
-	}
-	var out []PartitionReassignment
-	at := map[TopicPartition]int{}
-	var late *DecodeError // what fails only after all is bound
-	if n == nil || n.kind == jsonNull {
-		late = &DecodeError{Path: b.path, Field: "partitions", Category: MissingField}
-		n = &jsonNode{}
-	}
-	for i := range n.kids {
-		e, missing := b.reassignment("partitions"+index(i), &n.kids[i])
-		if late == nil {
-			late = missing
-		}
-		if k, ok := at[e.TopicPartition]; ok {
-			out[k] = e
-			continue
-		}
-		at[e.TopicPartition] = len(out)
-		out = append(out, e)
-	}
-	if b.err == nil {
-		b.fieldReader.err = late
 	}
 	return out
 }
 
-// reassignment binds one entry; late is an error that Kafka meets after the
-// binding.
-func (b binder) reassignment(field string, n *jsonNode) (e PartitionReassignment, late *DecodeError) {
-	if n.kind == jsonNull {
-		return e, &DecodeError{Path: b.path, Field: field, Value: n.raw, Category: WrongType, Reason: "an entry is null"}
+func (b binder) entryList(n *jsonNode) boundReassignments {
+	out := boundReassignments{at: make(map[TopicPartition]int, len(n.kids)), late: fieldReader{path: b.path}}
+	for i := range n.kids {
+		name, kid := "partitions"+index(i), &n.kids[i]
+		switch kid.kind {
+		case jsonObject:
+			in := binder{&fieldReader{path: b.path, prefix: name + ".", obj: kid}}
+			late := fieldReader{path: b.path, prefix: name + "."}
+			out.add(in.entry(&late))
+			b.adopt(*in.fieldReader)
+			out.late.adopt(late)
+		case jsonNull:
+			out.late.fail(name, kid.raw, WrongType, "an entry is null")
+		default:
+			b.refuse(name, kid.raw, WrongType, "it is "+kid.kind.String()+", not an object")
+		}
 	}
-	if n.kind != jsonObject {
-		b.refuse(field, n.raw, WrongType, "it is "+n.kind.String()+", not an object")
-		return e, nil
-	}
-	in := binder{&fieldReader{path: b.path, prefix: b.prefix + field + ".", obj: n}}
-	in.onlyFields("topic", "partition", "replicas")
-	late = &DecodeError{Path: b.path, Field: in.prefix + "topic", Category: MissingField}
-	if t := in.optional("topic"); t != nil {
-		e.Topic, late = in.boundString("topic", t), nil
-	}
-	if p := n.get("partition"); p != nil {
-		e.Partition = in.boundInt32("partition", p)
-	}
-	replicas, missing := in.boundReplicas()
-	if e.Replicas = replicas; late == nil {
-		late = missing
-	}
-	b.adopt(in.fieldReader)
-	return e, late
+	return out
 }
 
-// boundReplicas: the list is bound, its elements are looked at only when they
-// are used.
-func (b binder) boundReplicas() (ids []int32, late *DecodeError) {
-	n := b.optional("replicas")
-	if n == nil {
-		return nil, &DecodeError{Path: b.path, Field: b.prefix + "replicas", Category: MissingField}
-	}
-	if n.kind != jsonArray {
-		b.refuse("replicas", n.raw, WrongType, "it is "+n.kind.String()+", not an array")
-		return nil, nil
-	}
-	for i, kid := range n.kids {
-		if kid.kind != jsonInt && kid.kind != jsonNull && late == nil {
-			late = &DecodeError{Path: b.path, Field: b.prefix + "replicas" + index(i), Value: shorten(kid.raw), Category: WrongType,
-				Reason: "it is " + kid.kind.String() + ", not an int"}
+// entry binds one entry. Replicas are bound as a list of anything; their types
+// matter only when they are used, as does the lack of a topic.
+func (b binder) entry(late *fieldReader) (e PartitionReassignment) {
+	var topic, replicas *jsonNode
+	for i, key := range b.obj.keys {
+		switch n := &b.obj.kids[i]; key {
+		case "topic":
+			topic, e.Topic = n, b.boundString(key, n)
+		case "partition":
+			e.Partition = b.boundInt32(key, n)
+		case "replicas":
+			replicas = n
+			if n.kind != jsonArray && n.kind != jsonNull {
+				b.refuse(key, n.raw, WrongType, "it is "+n.kind.String()+", not an array")
+			}
+		default:
+			b.refuse(key, n.raw, UnknownField, "known are topic, partition and replicas")
 		}
-		ids = append(ids, int32(kid.num)) // null is 0
 	}
-	return ids, late
+	if topic == nil || topic.kind == jsonNull {
+		late.fail("topic", "", MissingField, "")
+	}
+	if replicas == nil || replicas.kind == jsonNull {
+		late.fail("replicas", "", MissingField, "")
+		return e
+	}
+	for i := range replicas.kids {
+		kid := &replicas.kids[i]
+		if kid.kind != jsonInt && kid.kind != jsonNull {
+			late.wrongType("replicas"+index(i), kid, "an int")
+		}
+		e.Replicas = append(e.Replicas, int32(kid.num)) // null is 0
+	}
+	return e
 }
 
 func (b binder) boundString(field string, n *jsonNode) string {

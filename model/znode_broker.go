@@ -159,7 +159,8 @@ var endpointPattern = regexp.MustCompile(`^([^\n\r\x{85}\x{2028}\x{2029}]*)://\[
 const regexpSpace = " \t\n\v\f\r"
 
 // endpoints reads the list of endpoints. Kafka joins the entries with commas
-// and takes the result apart again, so that an entry may hold several.
+// and takes the result apart again, so that an entry may hold several. Addresses
+// may repeat, listener names may not.
 func (r *fieldReader) endpoints(protocols map[string]string) []Endpoint {
 	n := r.need("endpoints")
 	if n == nil || r.err != nil {
@@ -189,6 +190,9 @@ func (r *fieldReader) endpoints(protocols map[string]string) []Endpoint {
 		if e.Protocol = protocols[e.Listener]; e.Protocol == "" {
 			r.fail("endpoints", text, InvalidValue, "listener "+e.Listener+" has no security protocol")
 		}
+		if slices.ContainsFunc(out, func(o Endpoint) bool { return o.Listener == e.Listener }) {
+			r.fail("endpoints", n.raw, InvalidValue, "there is more than one endpoint of listener "+e.Listener)
+		}
 		out = append(out, e)
 	}
 	return out
@@ -209,17 +213,17 @@ func (r *fieldReader) supportedFeatures() map[string]VersionRange {
 		for k, label := range ranges[i].obj.keys {
 			ranges[i].asInt32(label, &ranges[i].obj.kids[k])
 		}
-		r.adopt(ranges[i])
+		r.adopt(*ranges[i])
 	}
-	r.adopt(in)
+	r.adopt(*in)
 	for i, name := range in.obj.keys {
 		if r.err != nil {
 			break
 		}
 		v := VersionRange{Min: int16(ranges[i].int32("min_version")), Max: int16(ranges[i].int32("max_version"))}
-		if r.adopt(ranges[i]); r.err == nil && (v.Min < 0 || v.Max < v.Min) {
+		if r.adopt(*ranges[i]); r.err == nil && (v.Min < 0 || v.Max < v.Min) {
 			in.fail(name, in.obj.kids[i].raw, InvalidValue, "a range needs 0 <= min_version <= max_version")
-			r.adopt(in)
+			r.adopt(*in)
 		}
 		out[name] = v
 	}
@@ -230,7 +234,7 @@ func (r *fieldReader) supportedFeatures() map[string]VersionRange {
 }
 
 // adopt takes over the error of a reader for a part.
-func (r *fieldReader) adopt(part *fieldReader) {
+func (r *fieldReader) adopt(part fieldReader) {
 	if r.err == nil {
 		r.err = part.err
 	}

@@ -156,16 +156,16 @@ func (r *fieldReader) featureLevels(version int32) map[string]int16 {
 		for k, label := range levels[i].obj.keys {
 			levels[i].asInt32(label, &levels[i].obj.kids[k])
 		}
-		r.adopt(levels[i])
+		r.adopt(*levels[i])
 	}
-	r.adopt(in)
+	r.adopt(*in)
 	out := make(map[string]int16, len(levels))
 	for i, name := range in.obj.keys {
 		if r.err != nil {
 			break
 		}
 		out[name] = levels[i].featureLevel(version)
-		r.adopt(levels[i])
+		r.adopt(*levels[i])
 	}
 	return out
 }

@@ -45,6 +45,8 @@ type jsonNode struct {
 	keys []string   // of an object, beside kids
 }
 
+func (n *jsonNode) isNumber() bool { return n.kind >= jsonInt && n.kind <= jsonDouble }
+
 // get finds a field of an object; nil when there is none.
 func (n *jsonNode) get(key string) *jsonNode {
 	for i := range n.keys {
@@ -71,30 +73,44 @@ const (
 )
 
 type jsonReader struct {
-	s     string
-	i     int
-	depth int
+	s       string
+	i       int
+	depth   int
+	keepAll bool // equal keys stay side by side
 }
 
 // parseJSON reads the first value of a payload.
-func parseJSON(data []byte) (jsonNode, *jsonSyntaxError) {
-	text, bad := jsonText(data)
+func parseJSON(data []byte) (jsonNode, *jsonSyntaxError) { return parseFirstJSON(data, false) }
+
+func parseFirstJSON(data []byte, keepAll bool) (jsonNode, *jsonSyntaxError) {
+	text, cut, bad := jsonText(data)
 	if bad != nil {
 		return jsonNode{}, bad
 	}
-	r := jsonReader{s: text}
-	r.space()
-	if r.i == len(r.s) {
-		return jsonNode{}, nil
-	}
+	r := jsonReader{s: text, keepAll: keepAll}
 	var n jsonNode
-	if err := r.value(&n); err != nil {
+	err := r.first(&n)
+	if cut && r.i == len(r.s) && (err != nil || n.isNumber() || n.kind == jsonMissing) {
+		err = &jsonSyntaxError{offset: r.i, what: "a character is cut off at the end", thrown: true}
+	}
+	if err != nil {
 		return jsonNode{}, err
 	}
-	if c := r.peek(); c > ' ' && (n.kind == jsonInt || n.kind == jsonLong || n.kind == jsonBig || n.kind == jsonDouble) {
-		return jsonNode{}, r.fail("expected white space after the number, found %s", r.here())
-	}
 	return n, nil
+}
+
+func (r *jsonReader) first(n *jsonNode) *jsonSyntaxError {
+	r.space()
+	if r.i == len(r.s) {
+		return nil
+	}
+	if err := r.value(n); err != nil {
+		return err
+	}
+	if n.isNumber() && r.i < len(r.s) && !strings.Contains(" \t\n\r", r.s[r.i:r.i+1]) {
+		return r.fail("expected white space after the number, found %s", r.here())
+	}
+	return nil
 }
 
 func (r *jsonReader) fail(format string, args ...any) *jsonSyntaxError {
@@ -179,19 +195,22 @@ func (r *jsonReader) number(n *jsonNode) *jsonSyntaxError {
 		r.i++
 	}
 	first := r.i
-	if r.digits() == 0 {
+	digits := r.digits()
+	if digits == 0 {
 		return r.fail("expected a digit, found %s", r.here())
 	}
-	if r.s[first] == '0' && r.i > first+1 {
+	if r.s[first] == '0' && digits > 1 {
 		return r.fail("a number has leading zeros")
 	}
 	n.kind = jsonBig
 	if r.peek() == '.' {
 		n.kind = jsonDouble
 		r.i++
-		if r.digits() == 0 {
+		fraction := r.digits()
+		if fraction == 0 {
 			return r.fail("expected a digit behind the point, found %s", r.here())
 		}
+		digits += fraction
 	}
 	if c := r.peek(); c == 'e' || c == 'E' {
 		n.kind = jsonDouble
@@ -199,11 +218,13 @@ func (r *jsonReader) number(n *jsonNode) *jsonSyntaxError {
 		if c := r.peek(); c == '+' || c == '-' {
 			r.i++
 		}
-		if r.digits() == 0 {
+		exponent := r.digits()
+		if exponent == 0 {
 			return r.fail("expected a digit in the exponent, found %s", r.here())
 		}
+		digits += exponent
 	}
-	if r.i-first > maxJSONNumberLength {
+	if digits > maxJSONNumberLength {
 		return r.fail("a number has more than %d digits", maxJSONNumberLength)
 	}
 	if n.kind == jsonBig {
@@ -292,7 +313,11 @@ func (r *jsonReader) object(n *jsonNode) *jsonSyntaxError {
 		if err := r.value(&kid); err != nil {
 			return err
 		}
-		n.put(key, kid, &seen)
+		if r.keepAll {
+			n.keys, n.kids = append(n.keys, key), append(n.kids, kid)
+		} else {
+			n.put(key, kid, &seen)
+		}
 		r.space()
 		switch r.peek() {
 		case ',':
@@ -452,7 +477,8 @@ func (r *jsonReader) multiByte() (rune, *jsonSyntaxError) {
 }
 
 // utf16Builder puts characters together that may come as two surrogates, each
-// by itself. A surrogate alone becomes U+FFFD.
+// by itself. A surrogate alone becomes the question mark that Java makes of it
+// wherever it leaves the process, as in a path.
 type utf16Builder struct {
 	buf  []byte
 	high rune // a surrogate that waits for its second half
@@ -468,23 +494,31 @@ func (b *utf16Builder) unit(u rune) {
 		b.high = u
 		return
 	}
-	b.buf = utf8.AppendRune(b.buf, u)
+	b.put(u)
 }
 
 func (b *utf16Builder) flush() {
 	if b.high != 0 {
-		b.buf = utf8.AppendRune(b.buf, utf8.RuneError)
+		b.put(b.high)
 		b.high = 0
 	}
 }
 
+func (b *utf16Builder) put(u rune) {
+	if u >= 0xd800 && u < 0xe000 {
+		u = '?'
+	}
+	b.buf = utf8.AppendRune(b.buf, u)
+}
+
 // jsonText finds out the encoding as Jackson does (byte order mark, else the
-// zero bytes among the first four) and turns the payload into UTF-8.
-func jsonText(data []byte) (string, *jsonSyntaxError) {
+// zero bytes among the first four) and turns the payload into UTF-8. It is cut
+// when the last character of four bytes is not whole.
+func jsonText(data []byte) (text string, cut bool, bad *jsonSyntaxError) {
 	var head [4]byte
 	copy(head[:], data)
 	if len(data) < 2 || head[0] != 0 && head[1] != 0 && head[0] < 0xef && (len(data) < 4 || head[2] != 0 && head[3] != 0) {
-		return string(data), nil
+		return string(data), false, nil
 	}
 	skip, width, big := 0, 1, false
 	if len(data) >= 4 {
@@ -494,7 +528,7 @@ func jsonText(data []byte) (string, *jsonSyntaxError) {
 		case head == [4]byte{0xff, 0xfe, 0, 0}:
 			skip, width = 4, 4
 		case head == [4]byte{0, 0, 0xff, 0xfe}, head == [4]byte{0xfe, 0xff, 0, 0}:
-			return "", &jsonSyntaxError{what: "an encoding of unknown byte order", thrown: true}
+			return "", false, &jsonSyntaxError{what: "an encoding of unknown byte order", thrown: true}
 		case head[0] == 0xfe && head[1] == 0xff:
 			skip, width, big = 2, 2, true
 		case head[0] == 0xff && head[1] == 0xfe:
@@ -506,7 +540,7 @@ func jsonText(data []byte) (string, *jsonSyntaxError) {
 		case head[1] == 0 && head[2] == 0 && head[3] == 0:
 			width = 4
 		case head[0] == 0 && head[2] == 0 && head[3] == 0, head[0] == 0 && head[1] == 0 && head[3] == 0:
-			return "", &jsonSyntaxError{what: "an encoding of unknown byte order", thrown: true}
+			return "", false, &jsonSyntaxError{what: "an encoding of unknown byte order", thrown: true}
 		}
 	}
 	if skip == 0 && width == 1 && (head[0] == 0 || head[1] == 0) {
@@ -515,9 +549,9 @@ func jsonText(data []byte) (string, *jsonSyntaxError) {
 	return decodeUnits(data[skip:], width, big)
 }
 
-func decodeUnits(data []byte, width int, big bool) (string, *jsonSyntaxError) {
+func decodeUnits(data []byte, width int, big bool) (text string, cut bool, bad *jsonSyntaxError) {
 	if width == 1 {
-		return string(data), nil
+		return string(data), false, nil
 	}
 	var out utf16Builder
 	for ; len(data) >= width; data = data[width:] {
@@ -530,16 +564,13 @@ func decodeUnits(data []byte, width int, big bool) (string, *jsonSyntaxError) {
 			}
 		}
 		if u > unicode.MaxRune {
-			return "", &jsonSyntaxError{what: "a character beyond Unicode", thrown: true}
+			return "", false, &jsonSyntaxError{what: "a character beyond Unicode", thrown: true}
 		}
 		out.unit(rune(u))
 	}
 	out.flush()
-	if len(data) > 0 && width == 4 {
-		return "", &jsonSyntaxError{what: "a character cut off at the end", thrown: true}
+	if len(data) > 0 && width == 2 {
+		out.put(utf8.RuneError)
 	}
-	if len(data) > 0 {
-		out.unit(utf8.RuneError)
-	}
-	return string(out.buf), nil
+	return string(out.buf), len(data) > 0 && width == 4, nil
 }
