@@ -37,6 +37,8 @@ type Options struct {
 	OnTxn func(Txn)
 	// Intercept decides on faults: see Verdict.
 	Intercept func(Request) Verdict
+	// Log is told what Open repairs, and when the log cannot be written.
+	Log func(line string)
 }
 
 // Store is the tree, its sessions and its watches. All methods may be called

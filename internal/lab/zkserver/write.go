@@ -20,7 +20,9 @@ type change struct {
 	kind   changeKind
 	path   string
 	node   *node
-	parent *node // create, delete
+	parent *node    // create, delete
+	data   []byte   // create, set: what was written
+	acl    *aclList // create, setACL
 
 	old       node // what the node was: data, acl, versions
 	oldTimed  timedNode
@@ -230,7 +232,7 @@ func (s *Store) create(c *caller, op *Op) OpResult {
 
 // addNode attaches a new node and records the change.
 func (s *Store) addNode(path string, parent, n *node, timed bool, tn timedNode) {
-	ch := change{kind: changeCreate, path: path, node: n, parent: parent,
+	ch := change{kind: changeCreate, path: path, node: n, parent: parent, data: n.data, acl: n.acl,
 		parentPz: parent.pzxid, parentNew: parent.created, timed: timed, oldTimed: tn}
 	parent.created++
 	parent.pzxid = s.tx.zxid
@@ -330,7 +332,7 @@ func (s *Store) setData(c *caller, op *Op) OpResult {
 
 // writeData stores new data in a node and records the change.
 func (s *Store) writeData(path string, n *node, data []byte) {
-	ch := change{kind: changeData, path: path, node: n, old: *n}
+	ch := change{kind: changeData, path: path, node: n, data: data, old: *n}
 	if s.opt.OnTxn != nil {
 		ch.before = n.value()
 	}
@@ -370,7 +372,7 @@ func (s *Store) setACL(c *caller, op *Op) OpResult {
 
 // writeACL stores a new list in a node and records the change.
 func (s *Store) writeACL(path string, n *node, acl *aclList) {
-	ch := change{kind: changeACL, path: path, node: n, old: *n}
+	ch := change{kind: changeACL, path: path, node: n, acl: acl, old: *n}
 	if s.opt.OnTxn != nil {
 		ch.before = n.value()
 	}
