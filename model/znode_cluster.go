@@ -200,9 +200,9 @@ type MigrationState struct {
 // EncodeMigration writes /migration. Kafka: MigrationZNode.encode.
 func EncodeMigration(m MigrationState) []byte {
 	var w jsonWriter
-	return w.open('{').int("version", 0).int("kraft_controller_id", int64(m.KRaftControllerID)).
-		int("kraft_controller_epoch", int64(m.KRaftControllerEpoch)).int("kraft_metadata_offset", m.KRaftMetadataOffset).
-		int("kraft_metadata_epoch", int64(m.KRaftMetadataEpoch)).close('}').b
+	return w.open('{').int("version", 0).int("kraft_metadata_offset", m.KRaftMetadataOffset).
+		int("kraft_controller_id", int64(m.KRaftControllerID)).int("kraft_metadata_epoch", int64(m.KRaftMetadataEpoch)).
+		int("kraft_controller_epoch", int64(m.KRaftControllerEpoch)).close('}').b
 }
 
 // DecodeMigration reads /migration. Kafka: MigrationZNode.decode.

@@ -2,11 +2,13 @@ package model
 
 import (
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// jsonWriter writes compact JSON as Jackson does: non-ASCII characters as they
-// are, control characters escaped with upper-case hex digits, no escaped slash.
+// jsonWriter writes compact JSON as Jackson does: characters as they are, except
+// for control characters and those beyond 16 bits, which are escaped with
+// upper-case hex digits; no escaped slash.
 type jsonWriter struct {
 	b     []byte
 	comma bool // the next field or element needs one before it
@@ -61,7 +63,20 @@ func (w *jsonWriter) object(name string) *jsonWriter { return w.key(name).open('
 func (w *jsonWriter) array(name string) *jsonWriter { return w.key(name).open('[') }
 
 func (w *jsonWriter) ints(name string, list []int32) *jsonWriter {
-	w.array(name)
+	return w.key(name).elements(list)
+}
+
+// intsByNumber is ints under a key that is a number, without making it a string.
+func (w *jsonWriter) intsByNumber(number []byte, list []int32) *jsonWriter {
+	w.sep()
+	w.b = append(w.b, '"')
+	w.b = append(w.b, number...)
+	w.b = append(w.b, '"', ':')
+	return w.elements(list)
+}
+
+func (w *jsonWriter) elements(list []int32) *jsonWriter {
+	w.open('[')
 	for _, n := range list {
 		w.sep()
 		w.b = strconv.AppendInt(w.b, int64(n), 10)
@@ -75,6 +90,9 @@ func appendJSONString(b []byte, s string) []byte {
 		switch {
 		case r == '"' || r == '\\':
 			b = append(b, '\\', byte(r))
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			b = appendJSONEscape(appendJSONEscape(b, high), low)
 		case r >= ' ':
 			b = utf8.AppendRune(b, r)
 		case r == '\b':
@@ -88,10 +106,13 @@ func appendJSONString(b []byte, s string) []byte {
 		case r == '\r':
 			b = append(b, `\r`...)
 		default:
-			const hex = "0123456789ABCDEF"
-			b = append(b, `\u00`...)
-			b = append(b, hex[r>>4], hex[r&15])
+			b = appendJSONEscape(b, r)
 		}
 	}
 	return append(b, '"')
+}
+
+func appendJSONEscape(b []byte, u rune) []byte {
+	const hex = "0123456789ABCDEF"
+	return append(b, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
 }

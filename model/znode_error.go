@@ -54,10 +54,12 @@ func (e *DecodeError) Error() string {
 		b.WriteString("has no data (null)")
 	default:
 		if e.Field == "" {
-			b.WriteString("payload ")
+			b.WriteString("payload is ")
+			b.WriteString(quotePayload(e.Value))
+		} else {
+			b.WriteString("is ")
+			b.WriteString(quoteControls(e.Value))
 		}
-		b.WriteString("is ")
-		b.WriteString(quoteValue(e.Value))
 	}
 	if e.Reason != "" {
 		b.WriteString(": ")
@@ -96,8 +98,8 @@ func quoteControls(s string) string {
 	return s
 }
 
-// quoteValue makes an end visible: payloads may be empty or end in spaces.
-func quoteValue(s string) string {
+// quotePayload makes ends visible: payloads may be empty or end in spaces.
+func quotePayload(s string) string {
 	if s != "" && (s[0] == '"' || s[0] == '{' || s[0] == '[') && quoteControls(s) == s {
 		return s
 	}

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strconv"
 )
 
 // PartitionAssignment is the assignment of one partition of a topic.
@@ -30,55 +31,110 @@ func (t *TopicAssignment) Assignment(partition int32) (ReplicaAssignment, bool) 
 
 // EncodeTopic writes a topic znode in version 3, as a controller of Kafka 2.8
 // and newer does whatever it found before and whatever the inter-broker
-// protocol; the id is left out when it is zero. Partitions must be ascending:
-// Kafka's order is that of a hash map, which is the same up to ten partitions.
-// Kafka: TopicZNode.encode.
+// protocol; the id is left out when it is zero. Partitions come in the order of
+// Kafka's hash map. Kafka: TopicZNode.encode.
 func EncodeTopic(t TopicAssignment) []byte {
 	w := topicWriter(t)
 	w.open('{')
-	writeReplicas(w, "partitions", t.Partitions, replicasOf, true)
+	order := hashMapOrder(t.Partitions)
+	writeReplicas(w, "partitions", order, replicasOf)
 	if !t.ID.IsZero() {
 		w.str("topic_id", t.ID.String())
 	}
-	writeReplicas(w, "adding_replicas", t.Partitions, addingOf, false)
-	writeReplicas(w, "removing_replicas", t.Partitions, removingOf, false)
+	writeReplicas(w, "adding_replicas", hashMapOrder(withAny(t.Partitions, addingOf)), addingOf)
+	writeReplicas(w, "removing_replicas", hashMapOrder(withAny(t.Partitions, removingOf)), removingOf)
 	return w.int("version", 3).close('}').b
 }
 
-// EncodeTopicV1 writes what Kafka up to 2.3 wrote: replicas only.
+// EncodeTopicV1 writes what Kafka up to 2.3 wrote: replicas only. Partitions
+// ascend.
 func EncodeTopicV1(t TopicAssignment) []byte {
 	w := topicWriter(t)
 	w.open('{').int("version", 1)
-	writeReplicas(w, "partitions", t.Partitions, replicasOf, true)
+	writeReplicas(w, "partitions", t.Partitions, replicasOf)
 	return w.close('}').b
 }
 
-// EncodeTopicV2 writes what Kafka 2.4 to 2.7 wrote: no topic id.
+// EncodeTopicV2 writes what Kafka 2.4 to 2.7 wrote: no topic id. Partitions
+// ascend.
 func EncodeTopicV2(t TopicAssignment) []byte {
 	w := topicWriter(t)
 	w.open('{').int("version", 2)
-	writeReplicas(w, "partitions", t.Partitions, replicasOf, true)
-	writeReplicas(w, "adding_replicas", t.Partitions, addingOf, false)
-	writeReplicas(w, "removing_replicas", t.Partitions, removingOf, false)
+	writeReplicas(w, "partitions", t.Partitions, replicasOf)
+	writeReplicas(w, "adding_replicas", withAny(t.Partitions, addingOf), addingOf)
+	writeReplicas(w, "removing_replicas", withAny(t.Partitions, removingOf), removingOf)
 	return w.close('}').b
 }
 
 func topicWriter(t TopicAssignment) *jsonWriter {
-	return &jsonWriter{b: make([]byte, 0, 128+20*len(t.Partitions))}
+	return &jsonWriter{b: make([]byte, 0, 128+24*len(t.Partitions))}
 }
 
 func replicasOf(p *PartitionAssignment) []int32 { return p.Replicas }
 func addingOf(p *PartitionAssignment) []int32   { return p.Adding }
 func removingOf(p *PartitionAssignment) []int32 { return p.Removing }
 
-func writeReplicas(w *jsonWriter, name string, partitions []PartitionAssignment, list func(*PartitionAssignment) []int32, empty bool) {
-	w.object(name)
+// withAny keeps the partitions whose list is not empty.
+func withAny(partitions []PartitionAssignment, list func(*PartitionAssignment) []int32) []PartitionAssignment {
+	var out []PartitionAssignment
 	for i := range partitions {
-		if ids := list(&partitions[i]); empty || len(ids) > 0 {
-			w.ints(itoa(partitions[i].Partition), ids)
+		if len(list(&partitions[i])) > 0 {
+			out = append(out, partitions[i])
 		}
 	}
+	return out
+}
+
+func writeReplicas(w *jsonWriter, name string, partitions []PartitionAssignment, list func(*PartitionAssignment) []int32) {
+	w.object(name)
+	var number [11]byte
+	for i := range partitions {
+		w.intsByNumber(strconv.AppendInt(number[:0], int64(partitions[i].Partition), 10), list(&partitions[i]))
+	}
 	w.close('}')
+}
+
+// hashMapOrder is the order in which a Scala 2.13 hash map with default
+// settings holds the partition numbers as strings: by bucket, then by hash. The
+// table doubles when it is to become three quarters full.
+func hashMapOrder(partitions []PartitionAssignment) []PartitionAssignment {
+	buckets := uint32(16)
+	for uint32(len(partitions)) >= buckets/4*3 {
+		buckets *= 2
+	}
+	place := func(p *PartitionAssignment) uint64 {
+		h := numberHash(p.Partition)
+		return uint64(h&(buckets-1))<<32 | uint64(h^1<<31) // hashes compare as signed
+	}
+	type placed struct {
+		at uint64
+		i  int32
+	}
+	order := make([]placed, len(partitions))
+	sorted := true
+	for i := range partitions {
+		order[i] = placed{place(&partitions[i]), int32(i)}
+		sorted = sorted && (i == 0 || order[i-1].at < order[i].at)
+	}
+	if sorted {
+		return partitions
+	}
+	slices.SortStableFunc(order, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	out := make([]PartitionAssignment, len(partitions))
+	for i, o := range order {
+		out[i] = partitions[o.i]
+	}
+	return out
+}
+
+// numberHash is Java's hash of the decimal text, spread as Scala does.
+func numberHash(n int32) uint32 {
+	var buf [11]byte
+	h := uint32(0)
+	for _, c := range strconv.AppendInt(buf[:0], int64(n), 10) {
+		h = 31*h + uint32(c)
+	}
+	return h ^ h>>16
 }
 
 // DecodeTopic reads a topic znode of any version. Bad JSON reads as no id and no
