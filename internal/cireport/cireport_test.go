@@ -87,9 +87,10 @@ func TestOutputOfAFailureIsPrinted(t *testing.T) {
 		ran("TestGood", "pass", "    a_test.go:1: quiet"),
 		ran("TestRealGood", "pass", "    a_test.go:2: 11 of 11 steps equal"),
 		ran("TestBad", "fail", "=== RUN   TestBad", "    a_test.go:3: got 1, want 2", "--- FAIL: TestBad (0.00s)"),
-		[]event{{Action: "fail", Package: "p", Elapsed: 1.5}})...)
+		[]event{{Action: "start", Package: "p"}, {Action: "output", Package: "p", Output: "leaked 1 goroutine\n"}, {Action: "output", Package: "p", Output: "FAIL\n"},
+			{Action: "output", Package: "p", Output: "FAIL\tp\t1.500s\n"}, {Action: "fail", Package: "p", Elapsed: 1.5}})...)
 	want := "pass p TestRealGood\n    a_test.go:2: 11 of 11 steps equal\n" +
-		"FAIL p TestBad\n    a_test.go:3: got 1, want 2\nFAIL p 1.5 s\n"
+		"FAIL p TestBad\n    a_test.go:3: got 1, want 2\nleaked 1 goroutine\nFAIL p 1.5 s\n"
 	if out != want {
 		t.Errorf("printed\n%s\nwant\n%s", out, want)
 	}

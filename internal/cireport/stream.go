@@ -103,7 +103,7 @@ func (s *stream) testDone(n name, action string) {
 func (s *stream) packageDone(e event) {
 	if e.Action == "fail" {
 		if b := s.output[name{e.Package, ""}]; b != nil {
-			fmt.Fprint(s.out, b.String())
+			fmt.Fprint(s.out, closing.ReplaceAllString(b.String(), ""))
 		}
 		s.unfinished(e.Package)
 		if !s.failed[e.Package] { // it did not build, or died outside its tests
@@ -164,7 +164,9 @@ func (s *stream) verdict() error {
 }
 
 var (
+	// frame is a line around a test's own output.
 	frame    = regexp.MustCompile(`^\s*(=== |--- )`)
+	closing  = regexp.MustCompile(`(?m)^(PASS|FAIL|ok|exit status \d+)\b.*\n`) // go test's own last lines of a package
 	location = regexp.MustCompile(`^\s*[^\s:]+\.go:\d+: `)
 )
 

@@ -69,7 +69,7 @@ func open(version string) (*Jars, error) {
 	}
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, fmt.Errorf("Java is missing (Debian: openjdk-17-jdk-headless): %w", err)
+		return nil, fmt.Errorf("no java command (Debian: openjdk-17-jdk-headless): %w", err)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -155,7 +155,7 @@ func pom(version string) string {
 func fetchJars(version, into string) error {
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return fmt.Errorf("Maven is missing (Debian: maven), and Kafka %s has not been fetched before: %w", version, err)
+		return fmt.Errorf("no mvn command to fetch Kafka %s with (Debian: maven): %w", version, err)
 	}
 	file := filepath.Join(into, "pom.xml")
 	if err := os.WriteFile(file, []byte(pom(version)), 0o644); err != nil {
