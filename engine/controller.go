@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"kstate/model"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// processStartup watches /controller and runs for the role.
+// Kafka: KafkaController.processStartup.
+func (e *Engine) processStartup() error {
+	e.listenNode(model.ControllerPath)
+	if _, err := e.exists(model.ControllerPath); err != nil {
+		return err
+	}
+	return e.elect()
+}
+
+// processReelect: nobody holds the role any more. Kafka: KafkaController.processReelect.
+func (e *Engine) processReelect() error {
+	if err := e.maybeResign(); err != nil {
+		return err
+	}
+	return e.elect()
+}
+
+// processRegisterBrokerAndReelect: a new session is there.
+// Kafka: KafkaController.processRegisterBrokerAndReelect.
+func (e *Engine) processRegisterBrokerAndReelect() error {
+	if e.cfg.Registration != nil {
+		path := model.BrokerIDPath(e.cfg.ID)
+		r, err := e.perform(&model.Call{Purpose: "register_broker", Atomic: true, Ops: []model.Op{
+			{Kind: model.OpCreate, Path: path, Ephemeral: true},
+			{Kind: model.OpSet, Path: path, Data: e.cfg.Registration}}})
+		if err != nil {
+			return err
+		}
+		if code := firstCode(r); code != model.CodeOK {
+			return &keeperError{code, "register at " + path}
+		}
+	}
+	return e.processReelect()
+}
+
+// processExpire: the session is gone, and with it the role.
+// Kafka: KafkaController.processExpire.
+func (e *Engine) processExpire() error {
+	e.active = NoController
+	e.resign()
+	return nil
+}
+
+// getControllerID reads /controller. Kafka: KafkaZkClient.getControllerId.
+func (e *Engine) getControllerID() (int32, error) {
+	data, _, present, err := e.get("get_controller", model.ControllerPath)
+	if err != nil || !present {
+		return NoController, err
+	}
+	id, present, err := model.DecodeController(model.ControllerPath, data)
+	if err != nil || !present {
+		return NoController, err
+	}
+	return id, nil
+}
+
+// elect runs for the role unless somebody holds it. Kafka: KafkaController.elect.
+func (e *Engine) elect() error {
+	id, err := e.getControllerID()
+	if err != nil {
+		return err
+	}
+	e.active = id
+	if id != NoController {
+		e.logf(controllerLogger, model.Debug, "broker %d has been elected as the controller, so stopping the election process", id)
+		return nil
+	}
+	err = e.tryToBecomeController()
+	switch {
+	case err == nil:
+		return nil
+	case moved(err):
+		e.logf(controllerLogger, model.Warn, "a controller has been elected but just resigned, or another one was faster: %v", err)
+		return e.maybeResign()
+	}
+	e.logf(controllerLogger, model.Error, "error while electing or becoming controller on broker %d, trigger controller movement immediately: %v", e.cfg.ID, err)
+	return e.triggerControllerMove()
+}
+
+func (e *Engine) tryToBecomeController() error {
+	epoch, version, err := e.registerController()
+	if err != nil {
+		return err
+	}
+	e.ctx.Epoch, e.ctx.EpochZkVersion = epoch, version
+	e.active = e.cfg.ID
+	e.logf(controllerLogger, model.Info, "%d successfully elected as the controller: epoch incremented to %d and epoch zk version is now %d", e.cfg.ID, epoch, version)
+	return e.failover()
+}
+
+// registerController creates /controller and raises /controller_epoch in one
+// transaction; it returns the new epoch and its data version. A refusal is not a
+// loss when it is our own earlier attempt whose answer got lost.
+// Kafka: KafkaZkClient.registerControllerAndIncrementControllerEpoch.
+func (e *Engine) registerController() (epoch, version int32, err error) {
+	current, version, err := e.controllerEpoch()
+	if err != nil {
+		return 0, 0, err
+	}
+	epoch = current + 1
+	r, err := e.perform(&model.Call{Purpose: "controller_epoch", Atomic: true, Ops: []model.Op{
+		{Kind: model.OpCreate, Path: model.ControllerPath, Ephemeral: true, Data: model.EncodeController(2, e.cfg.ID, e.now, -1)},
+		{Kind: model.OpSet, Path: model.ControllerEpochPath, Version: version, Data: model.EncodeControllerEpoch(epoch)}}})
+	if err != nil {
+		return 0, 0, err
+	}
+	switch code := firstCode(r); code {
+	case model.CodeOK:
+		return epoch, r[1].Stat.Version, nil
+	case model.CodeNodeExists, model.CodeBadVersion:
+		return e.checkOwnRegistration(epoch)
+	default:
+		return 0, 0, &keeperError{code, "create " + model.ControllerPath}
+	}
+}
+
+// firstCode is the first code of a transaction that is not OK.
+func firstCode(rs []model.OpResult) model.Code {
+	for _, r := range rs {
+		if r.Code != model.CodeOK && r.Code != model.CodeRuntimeInconsistency {
+			return r.Code
+		}
+	}
+	return model.CodeOK
+}
+
+// controllerEpoch reads /controller_epoch, creating it with 0 when it is missing.
+// Kafka: KafkaZkClient.getControllerEpoch, maybeCreateControllerEpochZNode.
+func (e *Engine) controllerEpoch() (epoch, version int32, err error) {
+	data, stat, present, err := e.get("get_controller_epoch", model.ControllerEpochPath)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !present {
+		r, err := e.call("create_controller_epoch", []model.Op{{Kind: model.OpCreate, Path: model.ControllerEpochPath, Data: model.EncodeControllerEpoch(0)}})
+		if err != nil {
+			return 0, 0, err
+		}
+		switch r[0].Code {
+		case model.CodeOK:
+			return 0, 0, nil
+		case model.CodeNodeExists:
+			if data, stat, present, err = e.get("get_controller_epoch", model.ControllerEpochPath); err != nil {
+				return 0, 0, err
+			}
+			if !present {
+				return 0, 0, illegalf("%s existed before but goes away while trying to read it", model.ControllerEpochPath)
+			}
+		default:
+			return 0, 0, &keeperError{r[0].Code, "create " + model.ControllerEpochPath}
+		}
+	}
+	epoch, err = model.DecodeControllerEpoch(model.ControllerEpochPath, data)
+	return epoch, stat.Version, err
+}
+
+// checkOwnRegistration finds out whether a refused registration was in fact ours.
+func (e *Engine) checkOwnRegistration(epoch int32) (int32, int32, error) {
+	id, err := e.getControllerID()
+	if err != nil {
+		return 0, 0, err
+	}
+	if id == e.cfg.ID {
+		data, stat, present, err := e.get("get_controller_epoch", model.ControllerEpochPath)
+		if err != nil {
+			return 0, 0, err
+		}
+		if present {
+			if now, err := model.DecodeControllerEpoch(model.ControllerEpochPath, data); err == nil && now == epoch {
+				return epoch, stat.Version, nil
+			}
+		}
+	}
+	return 0, 0, errControllerMoved
+}
+
+// maybeResign reads who the controller is, watching for changes, and gives the
+// role up if it was ours and no longer is. Kafka: KafkaController.maybeResign.
+func (e *Engine) maybeResign() error {
+	was := e.IsActive()
+	if _, err := e.exists(model.ControllerPath); err != nil {
+		return err
+	}
+	id, err := e.getControllerID()
+	if err != nil {
+		return err
+	}
+	e.active = id
+	if was && !e.IsActive() {
+		e.resign()
+	}
+	return nil
+}
+
+// triggerControllerMove gives the role up by deleting /controller, so that all
+// run for it again. Kafka: KafkaController.triggerControllerMove.
+func (e *Engine) triggerControllerMove() error {
+	id, err := e.getControllerID()
+	if err != nil {
+		return err
+	}
+	e.active = id
+	if !e.IsActive() {
+		e.logf(controllerLogger, model.Warn, "controller has already moved when trying to trigger controller movement")
+		return nil
+	}
+	version := e.ctx.EpochZkVersion
+	e.active = NoController
+	e.resign()
+	results, err := e.fencedAt("delete_controller", []model.Op{{Kind: model.OpDelete, Path: model.ControllerPath, Version: model.AnyVersion}}, version)
+	if err != nil {
+		return err
+	}
+	if c := results[0].Code; c != model.CodeOK && c != model.CodeNoNode {
+		return &keeperError{c, "delete " + model.ControllerPath}
+	}
+	return nil
+}
+
+// handleIllegalState: the controller's own batch is in disorder; the role moves.
+// Kafka: KafkaController.handleIllegalState.
+func (e *Engine) handleIllegalState(err error) error {
+	e.logf(controllerLogger, model.Error, "forcing the controller to resign: %v", err)
+	e.own.clear()
+	if moveErr := e.triggerControllerMove(); moveErr != nil {
+		return moveErr
+	}
+	return err
+}
+
+// resign undoes everything that failover set up, in Kafka's order. The request
+// batches are not cleared: leftovers of the two machines survive (KAFKA-12315).
+// Kafka: KafkaController.onControllerResignation.
+func (e *Engine) resign() {
+	e.logf(controllerLogger, model.Debug, "resigning")
+	e.ignoreChild(model.IsrChangeNotificationPath)
+	e.ignoreNode(model.ReassignPartitionsPath)
+	e.ignoreNode(model.PreferredReplicaElectionPath)
+	e.ignoreChild(model.LogDirEventNotificationPath)
+	e.ignoreAll(model.BrokerZnode)
+	if e.rebalancing {
+		e.step(&model.Alarm{Name: rebalanceAlarm, Cancel: true})
+		e.rebalancing = false
+	}
+	e.ignoreAll(model.PartitionStateZnode)
+	e.ignoreChild(model.TopicsPath)
+	e.ignoreAll(model.TopicZnode)
+	e.ignoreChild(model.DeleteTopicsPath)
+	e.ignoreChild(model.BrokerIDsPath)
+	for _, id := range ids(e.channels) {
+		e.linkDown(id)
+	}
+	for _, b := range []*batch{e.psm, e.rsm} {
+		if !b.empty() && e.cfg.ClearBatches {
+			b.clear()
+		} else if !b.empty() {
+			e.logf(controllerLogger, model.Warn, "%s keeps unsent requests: every later transition through it in this process fails (KAFKA-12315); restart the process to be rid of them", b.machine)
+		}
+	}
+	e.ctx.Reset()
+	e.logf(controllerLogger, model.Debug, "resigned")
+}
+
+func (e *Engine) ignoreAll(kind model.ZnodeKind) {
+	for _, path := range sortedKeys(e.nodeHandlers) {
+		if model.ParsePath(path).Kind == kind {
+			e.ignoreNode(path)
+		}
+	}
+}
