@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 
@@ -39,11 +40,18 @@ type payload struct {
 func (p *payload) size() int { return len(p.head) + len(p.shared) + len(p.tail) }
 
 // bytes joins the parts.
-func (p *payload) bytes() []byte {
-	if p.shared == nil && p.tail == nil {
-		return p.head
+func (p *payload) bytes() []byte { return slices.Concat(p.head, p.shared, p.tail) }
+
+// after lists the parts behind the frame's header, for writing. Empty ones are
+// left out: on a TLS connection each would make a record.
+func (p *payload) after(header []byte) net.Buffers {
+	out := net.Buffers{header}
+	for _, part := range [][]byte{p.head, p.shared, p.tail} {
+		if len(part) > 0 {
+			out = append(out, part)
+		}
 	}
-	return slices.Concat(p.head, p.shared, p.tail)
+	return out
 }
 
 // headerOf returns the header of a control request, its version included.
@@ -71,11 +79,11 @@ func EncodeRequest(r model.ControlRequest, correlationID int32) ([]byte, error) 
 		return nil, err
 	}
 	h, _ := headerOf(r)
-	frame, err := appendFrameHeader(nil, controlAPIs[r.Kind()], h, correlationID, p.size())
+	head, err := appendFrameHeader(nil, controlAPIs[r.Kind()], h, correlationID, p.size())
 	if err != nil {
 		return nil, err
 	}
-	return append(frame, p.bytes()...), nil
+	return slices.Concat(p.after(head)...), nil
 }
 
 // appendFrameHeader appends length and request header of a frame whose payload

@@ -228,7 +228,7 @@ func (l *link) exchange(q queued) (model.ControlResponse, error) {
 	if err != nil {
 		return model.ControlResponse{}, err
 	}
-	frame, err := l.conn.roundTrip(net.Buffers{head, p.head, p.shared, p.tail}, l.opt.RequestTimeout)
+	frame, err := l.conn.roundTrip(p.after(head), l.opt.RequestTimeout)
 	if err != nil {
 		return model.ControlResponse{}, err
 	}

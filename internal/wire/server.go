@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"kstate/model"
+)
+
+// Defaults of ServerOptions. Kafka: connections.max.idle.ms.
+const (
+	DefaultMaxUnanswered = 64
+	DefaultIdle          = 10 * time.Minute
+	frameTimeout         = time.Minute // for the rest of a frame that has begun, and to take an answer
+	acceptPause          = 100 * time.Millisecond
+)
+
+// Cluster is what Metadata and DescribeCluster are answered from.
+type Cluster struct {
+	View         *model.View // frozen; nil: nothing is known yet
+	ControllerID int32       // -1 when none is known
+	ClusterID    string
+	// Self is the controller where it is no registered broker: it is listed
+	// among the brokers, so that clients can find it. Nil: it is not listed.
+	Self *model.Broker
+}
+
+// ServerOptions of a Server. OnInput and Cluster are needed.
+type ServerOptions struct {
+	OnInput       func(model.Stimulus) // takes each *model.Asked
+	Cluster       func() Cluster       // the latest; called on connections' goroutines
+	NextID        func() uint64        // numbers for Asked, unique in the process; default 1, 2, ...
+	OnFailure     func(from string, _ error)
+	MaxFrame      int           // bytes; default MaxFrameSize
+	MaxUnanswered int           // of one connection; beyond it no more is read; default 64
+	Idle          time.Duration // a connection that neither asks nor waits is closed; default 10 min
+}
+
+// Server takes the requests of brokers and clients. What they ask of the
+// controller is passed to OnInput, each with a number of its own, and answered
+// by Reply; the requests of one connection are answered in their order. It holds
+// a question for as long as its asker stays connected. A frame that is not
+// Kafka's protocol closes the connection on which it came and no other.
+// Kafka: SocketServer, KafkaApis.
+type Server struct {
+	opt  ServerOptions
+	apis map[int16]api
+
+	mu        sync.Mutex
+	nextID    uint64
+	pending   map[uint64]*question
+	listeners map[net.Listener]bool
+	conns     map[*serverConn]bool
+	closed    bool
+	stopping  chan struct{}
+	done      sync.WaitGroup
+}
+
+// question is one Asked that has not been replied to.
+type question struct {
+	call  *call
+	api   api
+	ready chan<- reply
+}
+
+// NewServer listens nowhere yet.
+func NewServer(opt ServerOptions) *Server {
+	if opt.MaxFrame <= 0 {
+		opt.MaxFrame = MaxFrameSize
+	}
+	if opt.MaxUnanswered <= 0 {
+		opt.MaxUnanswered = DefaultMaxUnanswered
+	}
+	if opt.Idle <= 0 {
+		opt.Idle = DefaultIdle
+	}
+	s := &Server{opt: opt, apis: map[int16]api{}, pending: map[uint64]*question{},
+		listeners: map[net.Listener]bool{}, conns: map[*serverConn]bool{}, stopping: make(chan struct{})}
+	for _, a := range served() {
+		s.apis[a.key] = a
+	}
+	return s
+}
+
+// Listen opens a plaintext listener under that listener name and returns its
+// address. Port 0 takes a free one.
+func (s *Server) Listen(address, listener string) (net.Addr, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening for brokers and clients on %s: %w", address, err)
+	}
+	if err := s.Serve(ln, listener); err != nil {
+		return nil, err
+	}
+	return ln.Addr(), nil
+}
+
+// Serve accepts connections until Close; it returns at once. The listener name
+// decides which endpoints of the brokers a client is told. For TLS give a
+// listener that does it.
+func (s *Server) Serve(ln net.Listener, listener string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		ln.Close()
+		return fmt.Errorf("listening on %s: %w", ln.Addr(), net.ErrClosed)
+	}
+	s.listeners[ln] = true
+	s.done.Add(1)
+	go func() {
+		defer s.done.Done()
+		s.accept(ln, listener)
+	}()
+	return nil
+}
+
+func (s *Server) accept(ln net.Listener, listener string) {
+	for {
+		c, err := ln.Accept()
+		switch {
+		case err == nil:
+			s.start(c, listener)
+			continue
+		case errors.Is(err, net.ErrClosed):
+			return
+		}
+		s.failed(ln.Addr().String(), fmt.Errorf("accepting a connection: %w", err))
+		select { // out of file descriptors, for example
+		case <-time.After(acceptPause):
+		case <-s.stopping:
+			return
+		}
+	}
+}
+
+func (s *Server) start(c net.Conn, listener string) {
+	sc := newServerConn(s, c, listener)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.Close()
+		return
+	}
+	s.conns[sc] = true
+	s.done.Add(1)
+	go func() {
+		defer s.done.Done()
+		sc.run()
+		s.forget(sc)
+	}()
+}
+
+// forget drops a connection and what it asked.
+func (s *Server) forget(sc *serverConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, sc)
+	for id, q := range s.pending {
+		if q.call.conn == sc {
+			delete(s.pending, id)
+		}
+	}
+}
+
+// ask passes a question on.
+func (s *Server) ask(c *call, a api, ask model.Ask, ready chan<- reply) {
+	s.mu.Lock()
+	var id uint64
+	if s.opt.NextID != nil {
+		id = s.opt.NextID()
+	} else {
+		s.nextID++
+		id = s.nextID
+	}
+	s.pending[id] = &question{call: c, api: a, ready: ready}
+	s.mu.Unlock()
+	s.opt.OnInput(&model.Asked{ID: id, From: c.from(), Ask: ask})
+}
+
+// Reply answers a question. When its asker has gone away, or the question was
+// answered already, nothing happens. It does not wait for the network.
+func (s *Server) Reply(r *model.Reply) {
+	s.mu.Lock()
+	q := s.pending[r.Ask]
+	delete(s.pending, r.Ask)
+	s.mu.Unlock()
+	if q != nil {
+		q.ready <- reply{question: q, answer: r.Answer} // has room for this one
+	}
+}
+
+// Unanswered is the number of questions without a reply.
+func (s *Server) Unanswered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending)
+}
+
+// Close stops listening, closes all connections and waits until their
+// goroutines have ended.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.stopping)
+		for ln := range s.listeners {
+			ln.Close()
+		}
+		for sc := range s.conns {
+			sc.close()
+		}
+	}
+	s.mu.Unlock()
+	s.done.Wait()
+}
+
+func (s *Server) failed(from string, err error) {
+	if s.opt.OnFailure != nil {
+		s.opt.OnFailure(from, err)
+	}
+}
