@@ -117,7 +117,7 @@ func (c *conn) converse() (reason string) {
 	}
 	c.nc.SetReadDeadline(time.Time{})
 	if reason := c.handshake(frame); reason != "" {
-		c.finish()
+		c.finish(reason)
 		return reason
 	}
 	var buf []byte
@@ -128,14 +128,14 @@ func (c *conn) converse() (reason string) {
 		buf, err = c.readFrame(buf, minFrame, maxFrame)
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				c.finish() // it may have closed its sending side only
+				c.finish("the client hung up") // it may have closed its sending side only
 			}
 			return readFailure("a request", err)
 		}
 		c.stats.received.Add(1)
 		c.server.stats.received.Add(1)
 		if reason := c.handle(buf); reason != "" {
-			c.finish()
+			c.finish(reason)
 			return reason
 		}
 		if cap(buf) > keepBuffer/4 {
@@ -196,29 +196,37 @@ func readFrame(in io.Reader, buf []byte, least, most int) ([]byte, error) {
 	return buf, nil
 }
 
-// finish lets the last reply leave: it writes what waits, tells the client that
-// no more comes, and lets it read before the socket is closed. A socket that
-// is closed with unread input would reset and take the reply with it.
-func (c *conn) finish() {
+// finish lets the last reply leave before the connection is closed for a
+// reason. Meanwhile it reads and drops what the client still sends: the client
+// may be writing and not yet reading, and a socket that is closed with unread
+// input resets and takes the reply with it.
+func (c *conn) finish(reason string) {
 	if bytes, _ := c.out.size(); bytes == 0 {
 		return
 	}
-	stop := time.AfterFunc(c.server.opt.HandshakeTimeout, func() { c.shut("the client did not take its last reply") })
-	defer stop.Stop()
-	if c.out.flush() != nil {
-		return
-	}
-	c.out.waitEmpty()
-	c.linger()
+	slow := time.AfterFunc(c.server.opt.HandshakeTimeout, func() { c.shut("%s; it did not take the last reply", reason) })
+	defer slow.Stop()
+	c.out.flush()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		c.out.waitEmpty()
+		c.hangUp(reason)
+	}()
+	io.Copy(io.Discard, c.in)
+	<-left
 }
 
-func (c *conn) linger() {
+// hangUp tells the client that no more comes, and gives it a second to close
+// its side. A connection that cannot be closed by halves is closed: it has
+// handed over every byte by now.
+func (c *conn) hangUp(reason string) {
 	half, ok := c.nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
+		c.shut("%s", reason)
 		return
 	}
 	c.nc.SetReadDeadline(time.Now().Add(time.Second))
-	io.CopyN(io.Discard, c.in, maxFrame)
 }
 
 // sayAndClose answers a four-letter word.
@@ -227,7 +235,8 @@ func (c *conn) sayAndClose(text, word string) string {
 	if _, err := io.WriteString(c.nc, text); err != nil {
 		return fmt.Sprintf("write the answer to %s: %v", word, err)
 	}
-	c.linger()
+	c.hangUp("answered " + word)
+	io.Copy(io.Discard, c.in)
 	return "answered " + word
 }
 
