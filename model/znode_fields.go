@@ -43,9 +43,11 @@ func readLenientJSON(path string, data []byte) (n jsonNode, ok bool, err *Decode
 // WhyNotJSON tells what makes a payload no JSON in the eyes of Kafka; nil when
 // it is JSON. Decoders that read bad JSON as nothing leave this to the caller.
 // A null payload is an error of category NullPayload.
-func WhyNotJSON(path string, data []byte) *DecodeError {
-	_, err := readJSON(path, data)
-	return err
+func WhyNotJSON(path string, data []byte) error {
+	if _, err := readJSON(path, data); err != nil {
+		return err
+	}
+	return nil
 }
 
 // fieldReader takes typed fields out of an object and keeps the first error, so
