@@ -151,6 +151,8 @@ type View struct {
 	shuttingDown                 []int32  // by id; replaced, never written
 	topics                       sorted[*Topic]
 	offlineDirs                  map[int32]int // broker -> replicas on failed dirs; replaced, never written
+	leads, hosts                 map[int32]int // broker -> partitions led, replicas assigned; replaced once per generation
+	shares                       uint64        // generation of leads and hosts
 	reassigning                  int
 	unreadableTopics, unreadable int
 }
@@ -319,6 +321,12 @@ func (v *View) OnOfflineDir(broker int32, tp TopicPartition) bool {
 func (v *View) IsQueued(topic string) bool {
 	return v.TopicsToBeDeleted.Len() > 0 && v.TopicsToBeDeleted.Has(topic)
 }
+
+// Leads is how many partitions the broker is remembered to lead.
+func (v *View) Leads(broker int32) int { return v.leads[broker] }
+
+// Hosts is how many replicas are assigned to the broker.
+func (v *View) Hosts(broker int32) int { return v.hosts[broker] }
 
 // HasPreferredLeader: the first assigned replica leads; while that one is still
 // being added, it counts as balanced as long as it is not in the ISR.

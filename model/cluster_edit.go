@@ -169,6 +169,8 @@ func (c *Cluster) RemoveTopic(name string) {
 		}
 		_, p = c.edit(TP(name, n))
 		c.countPartition(t, p.State, -1)
+		c.countHosts(p.Assignment, -1)
+		c.countLead(p.Leadership, -1)
 		p.Assignment, p.Leadership = nil, nil
 	}
 	if t.Known {
@@ -223,6 +225,37 @@ func (p *Partition) slot(broker int32) *ReplicaStatus {
 	return &p.Replicas[i]
 }
 
+// countHosts adds (sign +1) or takes out (-1) an assignment's replicas.
+func (c *Cluster) countHosts(a *ReplicaAssignment, sign int) {
+	if a != nil {
+		c.ownShares()
+		for _, b := range a.Replicas {
+			c.hosts[b] += sign
+		}
+	}
+}
+
+// countLead adds (sign +1) or takes out (-1) a led partition.
+func (c *Cluster) countLead(l *LeaderIsrAndControllerEpoch, sign int) {
+	if l != nil && l.Leader >= 0 {
+		c.ownShares()
+		c.leads[l.Leader] += sign
+	}
+}
+
+func (c *Cluster) ownShares() {
+	if c.shares == c.gen {
+		return
+	}
+	c.leads, c.hosts, c.shares = maps.Clone(c.leads), maps.Clone(c.hosts), c.gen
+	if c.leads == nil {
+		c.leads = map[int32]int{}
+	}
+	if c.hosts == nil {
+		c.hosts = map[int32]int{}
+	}
+}
+
 // imbalanced: leadership is known and the preferred replica does not lead.
 func imbalanced(p *Partition) bool {
 	return p.Assignment != nil && p.Leadership != nil && len(p.Assignment.Replicas) > 0 && !HasPreferredLeader(p.Assignment, p.Leadership)
@@ -250,6 +283,8 @@ func (c *Cluster) UpdateAssignment(tp TopicPartition, a ReplicaAssignment) {
 	if p.Assignment == nil {
 		c.countPartition(t, p.State, +1)
 	}
+	c.countHosts(p.Assignment, -1)
+	c.countHosts(&a, +1)
 	c.updateImbalance(tp, p, func() { p.Assignment = &a })
 }
 
@@ -257,6 +292,8 @@ func (c *Cluster) UpdateAssignment(tp TopicPartition, a ReplicaAssignment) {
 // Kafka: ControllerContext.putPartitionLeadershipInfo.
 func (c *Cluster) PutLeadership(tp TopicPartition, l *LeaderIsrAndControllerEpoch) {
 	_, p := c.edit(tp)
+	c.countLead(p.Leadership, -1)
+	c.countLead(l, +1)
 	c.updateImbalance(tp, p, func() { p.Leadership = l })
 }
 
@@ -433,6 +470,7 @@ func (c *Cluster) DropTopic(name string) {
 	for n, p := range t.Entries() {
 		tp := TP(name, n)
 		c.SetReassigning(tp, false)
+		c.PutLeadership(tp, nil)
 		for _, r := range p.Replicas {
 			c.SetOfflineDir(Replica{tp, r.Broker}, false)
 		}
@@ -465,6 +503,7 @@ func (c *Cluster) DropPartition(tp TopicPartition) {
 	}
 	if p.Assignment != nil {
 		c.countPartition(t, p.State, -1)
+		c.countHosts(p.Assignment, -1)
 	}
 	key, slot := pageOf(tp.Partition)
 	i, _ := t.page(key)

@@ -114,18 +114,18 @@ type ReplicaAssignment struct {
 func (a ReplicaAssignment) IsBeingReassigned() bool { return len(a.Adding) > 0 || len(a.Removing) > 0 }
 
 // Origin is the replica list before the reassignment: Replicas minus Adding.
-func (a ReplicaAssignment) Origin() []int32 { return Without(a.Replicas, a.Adding) }
+func (a ReplicaAssignment) Origin() []int32 { return Diff(a.Replicas, a.Adding) }
 
 // Target is the replica list after the reassignment: Replicas minus Removing.
-func (a ReplicaAssignment) Target() []int32 { return Without(a.Replicas, a.Removing) }
+func (a ReplicaAssignment) Target() []int32 { return Diff(a.Replicas, a.Removing) }
 
 // ReassignTo is the assignment that starts a move to target: the target first,
 // then those origin replicas that are not in it.
 // Kafka: ReplicaAssignment.reassignTo.
 func (a ReplicaAssignment) ReassignTo(target []int32) ReplicaAssignment {
 	origin := a.Origin()
-	full := slices.Concat(distinct(target), Without(origin, target))
-	return ReplicaAssignment{Replicas: distinct(full), Adding: Without(full, origin), Removing: Without(origin, target)}
+	full := distinct(slices.Concat(target, origin))
+	return ReplicaAssignment{Replicas: full, Adding: Diff(full, origin), Removing: Diff(origin, target)}
 }
 
 // RemoveReplica takes a broker out of all three lists.
@@ -156,6 +156,25 @@ func Without(list, gone []int32) []int32 {
 		}
 	}
 	return list
+}
+
+// Diff takes each id of gone out of list once: what is in list twice and in gone
+// once stays once. Scala's Seq.diff, which Kafka uses on replica lists, counts
+// duplicates in this way.
+func Diff(list, gone []int32) []int32 {
+	if len(gone) == 0 {
+		return list
+	}
+	left := slices.Clone(gone)
+	out := make([]int32, 0, len(list))
+	for _, id := range list {
+		if i := slices.Index(left, id); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		} else {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 func distinct(list []int32) []int32 {
