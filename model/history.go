@@ -42,15 +42,21 @@ func (h *History) Append(r Record) {
 	}
 }
 
-// SetResult gives the newest record its result. It replaces the chunk's last
-// element in a copy when a snapshot may hold it.
-func (h *History) SetResult(res *Result) {
-	k := len(h.chunks) - 1
-	c := h.chunks[k]
-	fresh := make([]Record, len(c), historyChunk)
-	copy(fresh, c)
-	fresh[len(c)-1].Result = res
-	h.chunks[k] = fresh
+// SetResult gives the newest step its result; inputs may have come since. The
+// chunk is replaced by a copy, because a snapshot may hold it.
+func (h *History) SetResult(res Result) {
+	for k := len(h.chunks) - 1; k >= 0; k-- {
+		for i := len(h.chunks[k]) - 1; i >= 0; i-- {
+			if h.chunks[k][i].Step == nil {
+				continue
+			}
+			fresh := make([]Record, len(h.chunks[k]), historyChunk)
+			copy(fresh, h.chunks[k])
+			fresh[i].Result = &res
+			h.chunks[k] = fresh
+			return
+		}
+	}
 }
 
 // Snapshot is the history as it is now.

@@ -1,0 +1,137 @@
+package debugger
+
+import (
+	"context"
+	"time"
+
+	"kstate/model"
+)
+
+// showFrame sends a frame if something changed and the last one is old enough;
+// it returns how long to wait for the next.
+func (s *Session) showFrame(ctx context.Context) time.Duration {
+	const period = time.Second / framesPerSec
+	since := time.Since(s.lastFrame)
+	if s.resetting {
+		return time.Second
+	}
+	if !s.dirty && since < time.Second { // connection and ages change without an event
+		return time.Second - since
+	}
+	if since < period {
+		return period - since
+	}
+	s.peekStep(ctx)
+	s.peekSubject(ctx)
+	f := s.frame()
+	s.dirty, s.lastFrame = false, time.Now()
+	select { // latest wins
+	case <-s.frames:
+	default:
+	}
+	s.frames <- f
+	return time.Second
+}
+
+// frame folds everything into one picture.
+func (s *Session) frame() model.Frame {
+	e := s.opt.Engine
+	v := e.View()
+	f := model.Frame{Mode: s.opt.Mode, ReadOnly: s.opt.Operate == nil, Source: s.opt.Source, Now: s.opt.Clock(),
+		Position: s.taken + 1, View: v, Event: e.Current(), At: e.At(), Edges: s.edges,
+		History: s.history.Snapshot(), Open: e.OpenRequests(batchShown),
+		Inspection: s.inspection, StepZnodes: s.stepZnodes, Preview: s.preview, Notices: s.notices}
+	switch {
+	case s.inFlight != nil:
+		f.Run = model.Waiting
+	case s.mode == paused:
+		f.Run, f.StopReason = model.Paused, s.stopReason
+	default:
+		f.Run = model.Running
+	}
+	f.Queue, f.QueueLen = e.Queue(queueShown)
+	f.Edges.ProposedPartition, f.Edges.ProposedReplica = partitionEdge(f.At), replicaEdge(f.At)
+	f.Controller = model.ControllerStatus{Status: "absent", ID: e.ActiveController(), Epoch: -1}
+	if f.Controller.ID >= 0 {
+		f.Controller.Status = "active"
+	}
+	if e.IsActive() {
+		f.Controller.Self, f.Controller.Epoch = true, v.Epoch
+	}
+	if s.opt.Connection != nil {
+		f.Connection = s.opt.Connection()
+	}
+	if s.opt.Channels != nil {
+		f.Channels = s.opt.Channels()
+	}
+	if s.opt.Brokers != nil {
+		f.Brokers = s.opt.Brokers(v)
+	}
+	return f
+}
+
+// peekStep reads what the call at hand is about to overwrite, once per stop.
+func (s *Session) peekStep(ctx context.Context) {
+	call, ok := s.opt.Engine.At().(*model.Call)
+	if !ok || s.mode != paused || s.inFlight != nil || s.opt.Peek == nil || !call.Writes() {
+		return
+	}
+	position := s.taken + 1
+	if s.stepZnodes != nil && s.stepZnodes.Position == position {
+		return
+	}
+	s.stepZnodes = &model.StepZnodes{Position: position}
+	peek := s.opt.Peek
+	go func() {
+		out := &model.StepZnodes{Position: position}
+		for i := range call.Ops {
+			if call.Ops[i].Kind.Writes() && len(out.Changes) < znodesPeeked {
+				out.Changes = append(out.Changes, model.ZnodeChange{Op: call.Ops[i], Before: peek(ctx, call.Ops[i].Path)})
+			}
+		}
+		s.inLoop(func() {
+			if s.stepZnodes != nil && s.stepZnodes.Position == position {
+				s.stepZnodes = out
+			}
+		})
+	}()
+}
+
+// peekSubject reads the inspected subject's znodes, unless they were read just now.
+func (s *Session) peekSubject(ctx context.Context) {
+	now := s.opt.Clock()
+	if s.subject.Kind == model.NoSubject || s.inspecting || s.opt.Peek == nil ||
+		s.inspection != nil && now-s.inspection.At < inspectPeriod.Milliseconds() {
+		return
+	}
+	s.inspecting = true
+	subject, peek := s.subject, s.opt.Peek
+	go func() {
+		in := &model.Inspection{Subject: subject, At: now}
+		for _, path := range subjectPaths(subject) {
+			in.Znodes = append(in.Znodes, peek(ctx, path))
+		}
+		s.inLoop(func() {
+			s.inspecting = false
+			if subject == s.subject {
+				s.inspection = in
+			}
+		})
+	}()
+}
+
+// subjectPaths are the znodes that concern a subject.
+func subjectPaths(sub model.Subject) []string {
+	tp := model.TP(sub.Topic, sub.Partition)
+	switch sub.Kind {
+	case model.TopicSubject:
+		return []string{model.TopicPath(sub.Topic), model.TopicConfigPath(sub.Topic), model.DeleteTopicPath(sub.Topic)}
+	case model.PartitionSubject:
+		return []string{model.TopicPartitionStatePath(tp), model.TopicPath(sub.Topic)}
+	case model.ReplicaSubject:
+		return []string{model.TopicPartitionStatePath(tp), model.BrokerIDPath(sub.Broker)}
+	case model.BrokerSubject:
+		return []string{model.BrokerIDPath(sub.Broker)}
+	}
+	return nil
+}

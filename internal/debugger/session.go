@@ -1,0 +1,350 @@
+package debugger
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kstate/engine"
+	"kstate/model"
+)
+
+// Options of a Session. Engine, Env, Mode and Frames are required.
+type Options struct {
+	Engine *engine.Engine
+	Env    Environment
+	Mode   model.Mode
+	Source string
+
+	// Operate performs what an operator asks of the cluster (kill a broker,
+	// create a topic, ...); it may take its time. The text tells what was done.
+	// Nil refuses everything.
+	Operate func(ctx context.Context, c model.Command) (string, error)
+	// Reset tears the lab down and gives a fresh engine and environment.
+	Reset func(ctx context.Context) (Options, error)
+	// Peek reads a znode for the screen. It must not go through the engine.
+	Peek func(ctx context.Context, path string) model.Znode
+	// Channels, Brokers, Connection say how things stand; they must not block.
+	Channels   func() []model.Channel
+	Brokers    func(v *model.View) []model.BrokerStatus
+	Connection func() model.Connection
+	// Expired is called when an Expire event has ended: the next ZooKeeper
+	// session may begin.
+	Expired func()
+	// Recorded is told of every record, in order, from the loop.
+	Recorded func(r model.Record)
+	// Viewed is given the memory after each event, for listeners that answer
+	// metadata requests.
+	Viewed func(v *model.View, active bool)
+
+	Clock  func() int64 // ms since 1970; nil: the wall clock
+	Paused bool         // hold at the first step
+}
+
+const (
+	historyMax    = 65_536                 // records kept for scrolling back
+	queueShown    = 200                    // events of the queue in a frame
+	batchShown    = 200                    // entries of the open batch in a frame
+	noticesKept   = 8                      // notices in a frame
+	framesPerSec  = 30                     // at most
+	inspectPeriod = 250 * time.Millisecond // how old the inspector's znodes may get
+	znodesPeeked  = 32                     // znodes read for the step at hand
+)
+
+// Session runs the loop of one engine and its front end. Frames come from
+// Frames, latest wins; commands go to Do; inputs go to Input.
+type Session struct {
+	opt    Options
+	frames chan model.Frame
+	wake   chan struct{}
+
+	mu       sync.Mutex
+	inputs   []model.Input
+	commands []model.Command
+	jobs     []func() // results of work outside the loop, run inside it
+
+	// owned by the loop
+	mode       runMode
+	grain      model.Grain
+	stopReason string
+	inFlight   model.Step
+	taken      uint64 // steps settled
+	positions  uint64 // records made
+	history    *model.History
+	edges      model.Edges
+	notices    []model.Notice
+	noticeSeq  uint64
+	inspection *model.Inspection
+	inspecting bool
+	subject    model.Subject
+	stepZnodes *model.StepZnodes
+	preview    *model.ElectionPreview
+	resetting  bool
+	dirty      bool
+	lastFrame  time.Time
+	calls      chan callJob
+	generation int // rises with each reset: late results of an old engine are dropped
+}
+
+// callJob is a call to perform outside the loop, for the engine of a generation.
+type callJob struct {
+	call       *model.Call
+	env        Environment
+	generation int
+}
+
+type runMode uint8
+
+const (
+	running runMode = iota
+	paused
+	stepping // until a step of the grain is at hand
+)
+
+// NewSession makes a session; Run starts it.
+func NewSession(opt Options) *Session {
+	if opt.Clock == nil {
+		opt.Clock = func() int64 { return time.Now().UnixMilli() }
+	}
+	s := &Session{opt: opt, frames: make(chan model.Frame, 1), wake: make(chan struct{}, 1), calls: make(chan callJob, 1)}
+	s.start()
+	return s
+}
+
+func (s *Session) start() {
+	s.history = model.NewHistory(historyMax)
+	s.mode, s.stopReason = running, ""
+	if s.opt.Paused {
+		s.mode, s.stopReason = paused, "started paused"
+	}
+	s.edges, s.inFlight, s.stepZnodes, s.preview, s.inspection = model.Edges{}, nil, nil, nil, nil
+	s.taken, s.positions, s.dirty = 0, 0, true
+	s.accept(model.Input{At: s.opt.Clock(), Of: &model.Started{}})
+}
+
+// Frames yields the newest picture; older ones that nobody took are gone.
+func (s *Session) Frames() <-chan model.Frame { return s.frames }
+
+// Do gives a command; it never blocks.
+func (s *Session) Do(c model.Command) {
+	s.mu.Lock()
+	s.commands = append(s.commands, c)
+	s.mu.Unlock()
+	s.signal()
+}
+
+// Input gives an input, from any goroutine; it never blocks. Inputs given
+// before a call's result was returned are queued before that result counts.
+func (s *Session) Input(st model.Stimulus) {
+	in := model.Input{At: s.opt.Clock(), Of: st}
+	s.mu.Lock()
+	s.inputs = append(s.inputs, in)
+	s.mu.Unlock()
+	s.signal()
+}
+
+// inLoop has f run in the loop, which owns everything.
+func (s *Session) inLoop(f func()) {
+	s.mu.Lock()
+	s.jobs = append(s.jobs, f)
+	s.mu.Unlock()
+	s.signal()
+}
+
+func (s *Session) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run is the loop; it returns when ctx ends. The engine is closed then.
+func (s *Session) Run(ctx context.Context) {
+	defer func() { s.opt.Engine.Close() }()
+	go s.callWorker(ctx)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		s.drain(ctx)
+		for range 256 { // then look at commands again
+			if !s.takeStep() {
+				break
+			}
+		}
+		wait := s.showFrame(ctx)
+		if s.mayTake() != nil || s.pending() {
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+func (s *Session) pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.inputs)+len(s.commands)+len(s.jobs) > 0
+}
+
+// drain takes everything that came from outside: inputs before the results of
+// calls, so that an event that was fired first is queued first.
+func (s *Session) drain(ctx context.Context) {
+	for {
+		s.mu.Lock()
+		inputs, jobs, commands := s.inputs, s.jobs, s.commands
+		s.inputs, s.jobs, s.commands = nil, nil, nil
+		s.mu.Unlock()
+		if len(inputs)+len(jobs)+len(commands) == 0 {
+			return
+		}
+		for _, in := range inputs {
+			s.accept(in)
+		}
+		for _, f := range jobs {
+			f()
+		}
+		for _, c := range commands {
+			s.command(ctx, c)
+		}
+		s.dirty = true
+	}
+}
+
+func (s *Session) accept(in model.Input) {
+	s.opt.Engine.Accept(in)
+	s.record(model.Record{At: in.At, Input: in.Of})
+}
+
+// mayTake is the step that may be taken now; nil when it rests or waits.
+func (s *Session) mayTake() model.Step {
+	if s.inFlight != nil || s.resetting {
+		return nil
+	}
+	at := s.opt.Engine.At()
+	if at == nil || s.mode == paused {
+		return nil
+	}
+	if s.mode == stepping && at.Grain() <= s.grain {
+		s.pause("stepped by " + s.grain.String())
+		return nil
+	}
+	return at
+}
+
+// takeStep takes the step at hand, if it may be taken; true when more may follow.
+func (s *Session) takeStep() bool {
+	at := s.mayTake()
+	if at == nil {
+		return false
+	}
+	return s.perform(at)
+}
+
+// perform has the environment perform the step at hand. A call is performed
+// outside the loop; its result comes back as a job.
+func (s *Session) perform(at model.Step) bool {
+	s.note(at)
+	s.dirty = true
+	if call, ok := at.(*model.Call); ok {
+		s.inFlight = at
+		s.calls <- callJob{call, s.opt.Env, s.generation}
+		return false
+	}
+	s.settle(at, s.opt.Env.Perform(at))
+	return true
+}
+
+// callWorker performs calls one at a time.
+func (s *Session) callWorker(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case job := <-s.calls:
+			r := job.env.Perform(job.call)
+			s.inLoop(func() {
+				if s.generation == job.generation {
+					s.inFlight = nil
+					s.history.SetResult(r)
+					s.settle(job.call, r)
+				}
+			})
+		}
+	}
+}
+
+func (s *Session) settle(at model.Step, r model.Result) {
+	s.opt.Engine.Settle(r)
+	s.taken++
+	end, ok := at.(*model.End)
+	if !ok {
+		return
+	}
+	if _, expire := end.Event.Event.(*model.Expire); expire && s.opt.Expired != nil {
+		s.opt.Expired()
+	}
+	if s.opt.Viewed != nil {
+		s.opt.Viewed(s.opt.Engine.View(), s.opt.Engine.IsActive())
+	}
+}
+
+// note writes the step down before it is performed, and lights its edge.
+func (s *Session) note(at model.Step) {
+	s.record(model.Record{At: s.opt.Clock(), Step: at})
+	switch m := at.(type) {
+	case *model.MovePartition, *model.RefusePartition:
+		s.edges.LastPartition = partitionEdge(m)
+	case *model.MoveReplica, *model.RefuseReplica:
+		s.edges.LastReplica = replicaEdge(m)
+	}
+}
+
+func (s *Session) record(r model.Record) {
+	s.positions++
+	r.Position = s.positions
+	if q := s.opt.Engine.Current(); q != nil {
+		r.EventSeq = q.Seq
+	}
+	s.history.Append(r)
+	if s.opt.Recorded != nil {
+		s.opt.Recorded(r)
+	}
+}
+
+func (s *Session) pause(reason string) {
+	s.mode, s.stopReason, s.dirty = paused, reason, true
+	s.stepZnodes = nil
+}
+
+func (s *Session) notice(l model.Level, text string) {
+	s.noticeSeq++
+	s.notices = append(s.notices, model.Notice{Seq: s.noticeSeq, At: s.opt.Clock(), Level: l, Text: text})
+	if len(s.notices) > noticesKept {
+		s.notices = append([]model.Notice(nil), s.notices[1:]...)
+	}
+	s.dirty = true
+}
+
+func partitionEdge(s model.Step) *model.PartitionEdge {
+	switch m := s.(type) {
+	case *model.MovePartition:
+		return &model.PartitionEdge{Edge: model.Edge[model.PartitionState]{From: m.From, To: m.To}, Subject: m.TopicPartition}
+	case *model.RefusePartition:
+		return &model.PartitionEdge{Edge: model.Edge[model.PartitionState]{From: m.From, To: m.To}, Subject: m.TopicPartition, Refused: true}
+	}
+	return nil
+}
+
+func replicaEdge(s model.Step) *model.ReplicaEdge {
+	switch m := s.(type) {
+	case *model.MoveReplica:
+		return &model.ReplicaEdge{Edge: model.Edge[model.ReplicaState]{From: m.From, To: m.To}, Subject: m.Replica}
+	case *model.RefuseReplica:
+		return &model.ReplicaEdge{Edge: model.Edge[model.ReplicaState]{From: m.From, To: m.To}, Subject: m.Replica, Refused: true}
+	}
+	return nil
+}
