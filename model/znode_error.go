@@ -71,15 +71,21 @@ func (e *DecodeError) Error() string {
 	return b.String()
 }
 
-// maxShownValue is how many bytes of a value an error shows.
-const maxShownValue = 80
+// How many bytes of a value and of a field's name an error shows.
+const (
+	maxShownValue = 80
+	maxShownField = 160
+)
 
-// shorten cuts a text to maxShownValue bytes, at a character.
-func shorten(s string) string {
-	if len(s) <= maxShownValue {
+// shorten cuts a text to maxShownValue bytes.
+func shorten(s string) string { return cutText(s, maxShownValue) }
+
+// cutText cuts a text to a number of bytes, at a character.
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	cut := maxShownValue - len("…")
+	cut := limit - len("…")
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}

@@ -81,7 +81,7 @@ func (r *fieldReader) within(field string, n *jsonNode) *fieldReader {
 }
 
 func (r *fieldReader) fail(field, value string, category DecodeCategory, reason string) *DecodeError {
-	e := &DecodeError{Path: r.path, Field: r.prefix + field, Value: shorten(value), Category: category, Reason: reason}
+	e := &DecodeError{Path: r.path, Field: cutText(r.prefix+field, maxShownField), Value: shorten(value), Category: category, Reason: reason}
 	if r.err == nil {
 		r.err = e
 	}

@@ -91,6 +91,19 @@ func (k ZnodeKind) Mode() CreateMode {
 	return Persistent
 }
 
+// HasData tells whether Kafka writes data into znodes of this kind. The others,
+// parents and delete markers, it creates with null data, which is not the same
+// as empty data.
+func (k ZnodeKind) HasData() bool {
+	switch k {
+	case ControllerZnode, ControllerEpochZnode, BrokerZnode, TopicZnode, PartitionStateZnode, ReassignPartitionsZnode,
+		PreferredReplicaElectionZnode, IsrChangeZnode, LogDirEventZnode, ConfigEntityZnode, ConfigChangeZnode,
+		ClusterIDZnode, FeatureZnode, ProducerIDBlockZnode, MigrationZnode:
+		return true
+	}
+	return false
+}
+
 // ZnodeRef names one znode by what it is about. Only the fields that belong to
 // its Kind are set.
 type ZnodeRef struct {
