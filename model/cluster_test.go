@@ -90,6 +90,9 @@ func picture(v *View) string {
 		v.TopicsWithDeletionStarted.Slice(), v.TopicsIneligibleForDeletion.Slice(), v.Brokers(), v.ShuttingDown())
 	topics, partitions := v.UnreadableCounts()
 	fmt.Fprintf(&b, "unreadable %d %d\n", topics, partitions)
+	for broker := int32(1); broker <= 4; broker++ {
+		fmt.Fprintln(&b, broker, v.Leads(broker), v.Hosts(broker))
+	}
 	for topic := range v.TopicsIneligibleForDeletion.All() {
 		fmt.Fprintf(&b, "%s is ineligible: %s\n", topic, v.IneligibleReason(topic))
 	}
@@ -140,7 +143,7 @@ func recount(t *rapid.T, v *View) {
 	var partitions [5]int
 	var replicas [8]int
 	topics, imbalance, reassigning, unreadable, unreadableTopics := 0, 0, 0, 0, 0
-	dirs := map[int32]int{}
+	dirs, leads, hosts := map[int32]int{}, map[int32]int{}, map[int32]int{}
 	for topic := range v.Entries() {
 		var ownPartitions [5]int
 		var ownReplicas [8]int
@@ -157,6 +160,12 @@ func recount(t *rapid.T, v *View) {
 			}
 			if p.Unreadable != "" {
 				unreadable++
+			}
+			leads[p.Leader()]++
+			if p.Assignment != nil {
+				for _, broker := range p.Assignment.Replicas {
+					hosts[broker]++
+				}
 			}
 			for _, r := range p.Replicas {
 				if r.State != NoReplicaState {
@@ -194,6 +203,8 @@ func recount(t *rapid.T, v *View) {
 	same(t, "unreadable states", v.unreadable, unreadable)
 	for broker := int32(1); broker <= 4; broker++ {
 		same(t, fmt.Sprintf("offline dirs of broker %d", broker), v.offlineDirs[broker], dirs[broker])
+		same(t, fmt.Sprintf("partitions led by broker %d", broker), v.Leads(broker), leads[broker])
+		same(t, fmt.Sprintf("replicas of broker %d", broker), v.Hosts(broker), hosts[broker])
 	}
 	if !slices.Equal(v.TopicsIneligibleForDeletion.Slice(), keysOf(&v.ineligibleReasons)) {
 		t.Fatalf("ineligible topics %v, reasons of %v", v.TopicsIneligibleForDeletion.Slice(), keysOf(&v.ineligibleReasons))

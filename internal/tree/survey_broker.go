@@ -11,9 +11,7 @@ import (
 // share is what concerns one broker: of each topic the partitions that it hosts
 // or is named leader of.
 type share struct {
-	topics   map[*topic][]int32 // ascending, never empty
-	replicas int                // assigned to it
-	leads    int                // partitions whose state znode names it
+	topics map[*topic][]int32 // ascending, never empty
 }
 
 // members are the brokers that a partition concerns: those it is assigned to,
@@ -54,20 +52,17 @@ func (m members) each(yield func(id int32)) {
 func (s *Survey) reindex(te *topic, n int32, before members) {
 	after := membersOf(s.cluster.Partition(model.TP(te.name, n)))
 	before.each(func(id int32) {
-		sh := s.share(id)
-		sh.count(before, id, -1)
-		if !after.concern(id) {
-			sh.set(te, n, false)
+		if after.concern(id) {
+			return
 		}
-		if len(sh.topics) == 0 {
+		sh := s.share(id)
+		if sh.set(te, n, false); len(sh.topics) == 0 {
 			delete(s.brokers, id)
 		}
 	})
 	after.each(func(id int32) {
-		sh := s.share(id)
-		sh.count(after, id, +1)
 		if !before.concern(id) {
-			sh.set(te, n, true)
+			s.share(id).set(te, n, true)
 		}
 	})
 }
@@ -79,15 +74,6 @@ func (s *Survey) share(id int32) *share {
 		s.brokers[id] = sh
 	}
 	return sh
-}
-
-func (sh *share) count(m members, id int32, d int) {
-	if m.hosts(id) {
-		sh.replicas += d
-	}
-	if m.leads(id) {
-		sh.leads += d
-	}
 }
 
 func (sh *share) set(te *topic, n int32, in bool) {
@@ -164,9 +150,7 @@ func (s *Survey) Brokers() []model.BrokerStatus {
 	}
 	slices.SortFunc(out, func(a, b model.BrokerStatus) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range out {
-		if sh := s.brokers[out[i].ID]; sh != nil {
-			out[i].Leads, out[i].Replicas = sh.leads, sh.replicas
-		}
+		out[i].Leads, out[i].Replicas = s.cluster.Leads(out[i].ID), s.cluster.Hosts(out[i].ID)
 	}
 	return out
 }
