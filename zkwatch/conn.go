@@ -2,7 +2,10 @@ package zkwatch
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"kstate/model"
@@ -13,8 +16,8 @@ type Phase uint8
 
 // Connecting: no session was ever there. Connected: requests are answered.
 // Disconnected: the session may live on, a server is being looked for. Expired:
-// the session is over and the next one has not been opened. AuthFailed: the
-// server refuses the credentials. Closed: Close was called.
+// the session is over and the next one has not begun. AuthFailed: the server
+// refuses the credentials. Closed: Close was called.
 const (
 	Connecting Phase = iota
 	Connected
@@ -44,8 +47,24 @@ type State struct {
 // after its end. Its methods may be called from any goroutine but not from the
 // callbacks in Options.
 type Conn struct {
-	opt     Options
-	address Address
+	opt       Options
+	address   Address
+	abilities abilities
+	pace      pace
+	seq       atomic.Uint64 // frames read, over all sessions: the order of what was seen
+	window    chan struct{} // holds a token for each request of a call in flight
+
+	mu      sync.Mutex
+	sess    *session
+	renewed bool // sess is not the first
+	held    bool // sess is over; the next one waits for Proceed
+	closed  bool
+	state   State
+	mirrors []*Mirror
+
+	states *inbox[State]
+	failed chan error // the credentials were refused
+	done   chan struct{}
 }
 
 // Dial opens a session. It fails when the options are wrong, the server refuses
@@ -56,29 +75,211 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = address
-	return nil, errors.New("not yet")
+	c := &Conn{opt: opt, address: address, window: make(chan struct{}, opt.Window), states: newInbox[State](),
+		failed: make(chan error, 1), done: make(chan struct{})}
+	c.abilities = abilities{able: map[string]bool{}, silent: map[string]int{}}
+	c.pace.perSecond = opt.ReadRate
+	c.state = State{Phase: Connecting, Since: time.Now()}
+	go c.tellStates()
+	c.mu.Lock()
+	c.sess, err = newSession(c)
+	c.mu.Unlock()
+	if err != nil {
+		close(c.done)
+		return nil, err
+	}
+	if err := c.awaitSession(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
-// Do performs a call and waits for all of its results; see model.Call. The ops
-// go out in their order and are answered per op. A request whose answer a broken
-// connection took away is sent again when the session has a connection again, as
-// often as it takes; when the session has ended instead, its result is
-// SESSIONEXPIRED, and nothing of it is sent in the next session. What the gate
-// refuses has the result READONLYMODE and is not sent.
-func (c *Conn) Do(call *model.Call) model.Result {
-	return model.Result{Code: model.CodeConnectionLoss}
+func (c *Conn) awaitSession(ctx context.Context) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.opt.SessionTimeout)
+		defer cancel()
+	}
+	began := time.Now()
+	up := make(chan *link, 1)
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := c.session()
+	go func() { up <- s.ready(wait) }()
+	select {
+	case err := <-c.failed:
+		return err
+	case l := <-up:
+		if l != nil {
+			return nil
+		}
+	}
+	st := c.State()
+	err := st.Err
+	if err == nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("ZooKeeper %s: no session after %v, last tried %s: %w", c.address, time.Since(began).Round(10*time.Millisecond), st.Server, err)
 }
 
-// Proceed lets the Conn open the next session after a SessionExpired input. It
-// does nothing at other times.
-func (c *Conn) Proceed() {}
+func (c *Conn) session() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sess
+}
+
+// Proceed lets the Conn open the next session after a SessionExpired input: from
+// then on calls wait for it instead of failing. It does nothing at other times.
+func (c *Conn) Proceed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.held || c.closed {
+		return
+	}
+	s, err := newSession(c)
+	if err != nil {
+		c.opt.logf("%v", err)
+		return
+	}
+	c.held, c.renewed, c.sess = false, true, s
+}
 
 // State tells where the connection stands.
-func (c *Conn) State() State { return State{} }
+func (c *Conn) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
 
 // Address is where the connection goes.
 func (c *Conn) Address() Address { return c.address }
 
+// Gate is the gate that its writes pass.
+func (c *Conn) Gate() *Gate { return c.opt.Gate }
+
 // Close ends the session and everything that waits on the Conn.
-func (c *Conn) Close() {}
+func (c *Conn) Close() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		<-c.done
+		return
+	}
+	c.closed = true
+	s, mirrors := c.sess, slices.Clone(c.mirrors)
+	c.mu.Unlock()
+	for _, m := range mirrors {
+		m.Close()
+	}
+	s.close()
+	c.setState(func(st *State) { st.Phase, st.SessionID = Closed, 0 })
+	c.states.close()
+	close(c.done)
+}
+
+// setState changes the state and has OnState told, in order.
+func (c *Conn) setState(change func(*State)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.state
+	change(&c.state)
+	if c.state.Phase != old.Phase {
+		c.state.Since = time.Now()
+	}
+	c.states.post(c.state)
+}
+
+func (c *Conn) tellStates() {
+	for {
+		list, open := c.states.wait()
+		for _, st := range list {
+			if c.opt.OnState != nil {
+				c.opt.OnState(st)
+			}
+		}
+		if !open {
+			return
+		}
+	}
+}
+
+func (c *Conn) noteServer(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Server = server
+}
+
+// noteError keeps what broke last, for the state and for Dial's error.
+func (c *Conn) noteError(err error) {
+	c.setState(func(st *State) { st.Err = err })
+}
+
+func (c *Conn) authRefused(err error) {
+	c.setState(func(st *State) { st.Phase, st.Err = AuthFailed, err })
+	select {
+	case c.failed <- err:
+	default:
+	}
+}
+
+// linkUp is told of a link that is ready, before anybody else.
+func (c *Conn) linkUp(s *session, l *link, first bool) {
+	s.mu.Lock()
+	id, granted := s.id, s.granted
+	s.mu.Unlock()
+	c.setState(func(st *State) {
+		*st = State{Phase: Connected, Since: st.Since, Server: l.server, SessionID: id, Timeout: granted, MultiRead: l.multiRead}
+	})
+	c.mu.Lock()
+	renewed := first && c.renewed
+	c.mu.Unlock()
+	if renewed && c.opt.OnInput != nil {
+		c.opt.OnInput(&model.SessionRenewed{})
+	}
+}
+
+func (c *Conn) tellMirrors(n mirrorNews) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.mirrors {
+		m.box.post(n)
+	}
+}
+
+// linkDown is told of a link that broke, ready or not.
+func (c *Conn) linkDown(s *session, was bool, err error) {
+	if !was {
+		c.noteError(err)
+		return
+	}
+	c.setState(func(st *State) { st.Phase, st.Err = Disconnected, err })
+	c.tellMirrors(mirrorNews{down: err})
+}
+
+// sessionEnded starts the hand-over to the next session.
+func (c *Conn) sessionEnded(s *session, err error) {
+	c.mu.Lock()
+	if c.closed || c.sess != s {
+		c.mu.Unlock()
+		return
+	}
+	c.held = true
+	c.mu.Unlock()
+	c.setState(func(st *State) { st.Phase, st.SessionID, st.Err = Expired, 0, err })
+	c.tellMirrors(mirrorNews{down: err})
+	if c.opt.OnInput == nil {
+		c.Proceed()
+		return
+	}
+	c.opt.OnInput(&model.SessionExpired{})
+}
+
+// watchFired passes an event on, on the reading goroutine.
+func (c *Conn) watchFired(path string, kind model.WatchKind, seq uint64, zxid int64) {
+	if c.opt.OnInput != nil {
+		c.opt.OnInput(&model.WatchFired{Path: path, Kind: kind})
+		return
+	}
+	c.tellMirrors(mirrorNews{path: path, kind: kind, seq: seq, zxid: zxid})
+}
