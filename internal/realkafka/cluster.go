@@ -163,7 +163,7 @@ func (c *Cluster) TermBroker(id int32) { c.t.Helper(); c.procs[id].stop(c.t, sig
 
 // PauseBroker stops a broker's process (SIGSTOP): its connections stay open,
 // it answers nothing, its session expires.
-func (c *Cluster) PauseBroker(id int32) { c.t.Helper(); c.procs[id].signal(c.t, sigStop) }
+func (c *Cluster) PauseBroker(id int32) { c.t.Helper(); c.procs[id].pause(c.t) }
 
 // ResumeBroker lets a paused broker go on.
 func (c *Cluster) ResumeBroker(id int32) { c.t.Helper(); c.procs[id].signal(c.t, sigCont) }

@@ -139,6 +139,31 @@ func (p *process) signal(t testing.TB, sig syscall.Signal) {
 	}
 }
 
+// pause stops the process (SIGSTOP) and waits until each of its threads has
+// stopped: a signal takes effect some time after it was sent.
+func (p *process) pause(t testing.TB) {
+	t.Helper()
+	p.signal(t, sigStop)
+	await(t, exitLimit, p.name+" to stop", []*process{p}, func() error { return stopped(p.cmd.Process.Pid) })
+}
+
+// stopped is an error while a thread of the process still runs. Where there is
+// no /proc it is nil.
+func stopped(pid int) error {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		// After the command's name, which is in parentheses, comes the state.
+		if i := bytes.LastIndexByte(stat, ')'); i >= 0 && !bytes.HasPrefix(stat[i:], []byte(") T")) {
+			return fmt.Errorf("thread %s", stat[:min(len(stat), i+3)])
+		}
+	}
+	return nil
+}
+
 // stop signals the process and waits until it has ended.
 func (p *process) stop(t testing.TB, sig syscall.Signal) {
 	t.Helper()

@@ -40,7 +40,7 @@ func TestFailureShowsTheEndOfTheLog(t *testing.T) {
 		}
 		return nil
 	})
-	p.signal(t, sigStop) // a stopped process is killed all the same
+	p.pause(t) // a stopped process is killed all the same
 	for _, clean := range f.cleanups {
 		clean()
 	}
@@ -62,6 +62,27 @@ func TestStoppingTakesTheWholeGroup(t *testing.T) {
 	child := awaitPID(t, p)
 	p.stop(t, sigKill)
 	awaitGone(t, child)
+}
+
+func TestPauseHasTakenEffect(t *testing.T) {
+	if _, err := os.Stat("/proc/self/task"); err != nil {
+		t.Skip("no /proc to see threads in")
+	}
+	p := launch(t, "loop", filepath.Join(t.TempDir(), "loop.log"), exec.Command("sh", "-c", "while :; do :; done"))
+	if err := stopped(p.cmd.Process.Pid); err == nil {
+		t.Error("a busy process is taken for stopped")
+	}
+	p.pause(t)
+	if err := stopped(p.cmd.Process.Pid); err != nil {
+		t.Errorf("paused, but %v", err)
+	}
+	p.signal(t, sigCont)
+	await(t, 20*time.Second, "it to go on", []*process{p}, func() error {
+		if stopped(p.cmd.Process.Pid) == nil {
+			return errors.New("it stands still")
+		}
+		return nil
+	})
 }
 
 // A test binary that is killed takes what it started with it.

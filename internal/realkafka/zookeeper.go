@@ -69,7 +69,7 @@ func (z *ZooKeeper) Stop() { z.t.Helper(); z.proc.stop(z.t, sigKill) }
 
 // Pause stops the server's process (SIGSTOP): connections stay open, nothing
 // is answered.
-func (z *ZooKeeper) Pause() { z.t.Helper(); z.proc.signal(z.t, sigStop) }
+func (z *ZooKeeper) Pause() { z.t.Helper(); z.proc.pause(z.t) }
 
 // Resume lets a paused server go on.
 func (z *ZooKeeper) Resume() { z.t.Helper(); z.proc.signal(z.t, sigCont) }
