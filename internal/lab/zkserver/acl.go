@@ -26,6 +26,7 @@ var inProcess = &caller{trusted: true}
 type aclList struct {
 	entries []ACL
 	open    bool // OpenACL: no need to look further
+	bytes   int  // what it adds to each znode in Limits.Bytes; 0 when open
 }
 
 // maxSharedACLs bounds the table of shared lists. When it is full it starts
@@ -49,6 +50,9 @@ func (s *Store) internACL(entries []ACL) *aclList {
 		clear(s.acls)
 	}
 	l := &aclList{entries: slices.Clone(entries), open: slices.Equal(entries, OpenACL)}
+	if !l.open {
+		l.bytes = key.Len()
+	}
 	s.acls[key.String()] = l
 	return l
 }

@@ -233,7 +233,8 @@ func (c *conn) readOp(r *request) {
 	ok := func(body func([]byte) []byte) { c.reply(r.xid, s.zxid, OK, body) }
 	switch r.op {
 	case OpMultiRead:
-		ok(func(b []byte) []byte { return c.multiRead(b, r.reads) })
+		body, code := c.multiRead(r.reads)
+		c.reply(r.xid, s.zxid, code, func(b []byte) []byte { return append(b, body...) })
 		return
 	case OpWhoAmI:
 		ok(c.whoAmI)
@@ -322,8 +323,11 @@ func (c *conn) getACL(r *request) {
 	}
 }
 
-// multiRead answers each op on its own, all at one version of the tree.
-func (c *conn) multiRead(b []byte, reads []readOp) []byte {
+// multiRead answers each op on its own, all at one version of the tree. Reading
+// one large znode over and over could ask for any number of bytes: it is
+// refused past MaxBacklog.
+func (c *conn) multiRead(reads []readOp) ([]byte, Code) {
+	var b []byte
 	for _, read := range reads {
 		n, code := c.store.read(c.who, read.path)
 		if code != OK {
@@ -331,8 +335,11 @@ func (c *conn) multiRead(b []byte, reads []readOp) []byte {
 			continue
 		}
 		b = putNode(putMultiHeader(b, read.op, false, OK), read.op, n)
+		if len(b) > c.server.opt.MaxBacklog {
+			return nil, QuotaExceeded
+		}
 	}
-	return putMultiHeader(b, -1, true, -1)
+	return putMultiHeader(b, -1, true, -1), OK
 }
 
 func (c *conn) whoAmI(b []byte) []byte {

@@ -15,23 +15,26 @@ const lateness = 100 * time.Millisecond
 type timekeeper struct {
 	store *Store
 	beat  time.Duration // at most so long between two looks
-	asked time.Time     // on the real clock: when the next look was due
-	slept time.Time     // on the store's clock: when the wait began
+	wait  time.Duration // the one at hand
+	asked time.Time     // when the next look was due, on the real clock
+	due   time.Time     // the same moment on the store's clock
 }
 
 // look expires what is due and says how long to wait. now is the real clock.
 func (k *timekeeper) look(now time.Time) time.Duration {
 	if late := now.Sub(k.asked); !k.asked.IsZero() && late > lateness {
-		k.store.ExtendDeadlines(k.slept, late)
+		// The stop began somewhere in the wait, so all of it counts. It was on
+		// when this look was due: who was heard later was heard after the stop.
+		k.store.ExtendDeadlines(k.due, late+k.wait)
 	}
 	k.store.ExpireDue()
-	wait := k.beat
-	k.slept = k.store.clock()
+	clock := k.store.clock()
+	k.wait = k.beat
 	if at, ok := k.store.nextDeadline(); ok {
-		wait = min(wait, max(at.Sub(k.slept), time.Millisecond))
+		k.wait = min(k.beat, max(at.Sub(clock), time.Millisecond))
 	}
-	k.asked = now.Add(wait)
-	return wait
+	k.asked, k.due = now.Add(k.wait), clock.Add(k.wait)
+	return k.wait
 }
 
 // keepTime expires sessions on time, and sweeps.

@@ -47,7 +47,7 @@ func (s *Store) loadOne(z *Znode) error {
 	if n.owner != 0 {
 		delete(s.sessions[n.owner].ephemerals, z.Path)
 	}
-	s.bytes += int64(len(z.Data) - len(n.data))
+	s.bytes += int64(len(z.Data) - len(n.data) + acl.bytes - n.acl.bytes)
 	n.data, n.acl, n.version, n.owner = z.Data, acl, z.Version, z.Owner
 	if z.Czxid != 0 {
 		n.czxid, n.mzxid, n.pzxid = z.Czxid, z.Czxid, max(z.Czxid, n.pzxid)

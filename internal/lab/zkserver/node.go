@@ -28,6 +28,9 @@ func (n *node) stat() Stat {
 	}
 }
 
+// weight is what the node at path adds to the bytes that Limits bounds.
+func (n *node) weight(path string) int64 { return int64(len(path) + len(n.data) + n.acl.bytes) }
+
 func (n *node) value() *Value { return &Value{Data: n.data, Stat: n.stat()} }
 
 // fewKids is how many children stay in a sorted list before a map takes over:

@@ -142,6 +142,8 @@ func TestALateWakeUpCountsAsAPauseOfTheServer(t *testing.T) {
 	if wait != 250*time.Millisecond {
 		t.Fatalf("waits %v", wait)
 	}
+	pass(100 * time.Millisecond)
+	store.Touch(id) // between two looks
 	pass(time.Hour) // stopped by a signal, a debugger, a closed lid
 	k.look(real)
 	if !alive() {

@@ -13,7 +13,7 @@ import (
 // refused with QuotaExceeded. A zero field takes its default.
 type Limits struct {
 	Nodes   int   // znodes, default 5,000,000
-	Bytes   int64 // paths and data together, default 4 GiB
+	Bytes   int64 // paths, data and ACLs together, default 4 GiB
 	Watches int   // watched paths of one session or Watcher, default 2,000,000
 }
 
@@ -23,8 +23,8 @@ type Options struct {
 	// mtime and the numbering of a fresh store depend on it.
 	Now func() time.Time
 	// FirstZxid is the number of the first txn. 0 means: beyond every zxid of
-	// an earlier process (seconds since 2020 in the upper half), so that no
-	// client of an earlier life has seen more than this one has done.
+	// an earlier store, by the clock, so that no client of an earlier life has
+	// seen more than this one has done: such a client would be refused for ever.
 	FirstZxid int64
 	// Random yields session ids (once) and passwords; nil means ids from the
 	// clock and passwords from crypto/rand. A seeded reader repeats a run.
@@ -50,7 +50,7 @@ type Store struct {
 	root  *node
 	zxid  int64 // the last one given out
 	count int   // znodes, the root included
-	bytes int64 // paths and data
+	bytes int64 // paths, data and ACLs
 	now   time.Time
 
 	timed map[*node]timedNode // containers and TTL znodes
@@ -129,17 +129,20 @@ func (s *Store) plantBuiltins() {
 	s.root = bare("")
 	s.root.attach(system)
 	s.count = 4
-	for _, p := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"} {
-		s.bytes += int64(len(p))
-	}
+	walk("/", s.root, func(path string, n *node) bool {
+		s.bytes += n.weight(path)
+		return true
+	})
 }
 
 var epochStart = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// epochZxid is a zxid beyond those of every process that started a second or
-// more before now: one life would need 2^32 txns to reach the next second.
+// epochZxid is a zxid beyond those of every life that began before now, for a
+// life would need more than 1,024 txns in each microsecond to get there. Whole
+// seconds in the upper half, as ensembles number their epochs, would not do: a
+// lab that is reset starts its next life within the second.
 func epochZxid(now time.Time) int64 {
-	return int64(now.Sub(epochStart)/time.Second) << 32
+	return int64(now.Sub(epochStart)/time.Microsecond) << 10
 }
 
 func (s *Store) clock() time.Time {
@@ -257,7 +260,7 @@ func (s *Store) check() error {
 	var bad error
 	walk("/", s.root, func(path string, n *node) bool {
 		count++
-		bytes += int64(len(path) + len(n.data))
+		bytes += n.weight(path)
 		if n.owner != 0 {
 			owned++
 			own := s.sessions[n.owner]

@@ -298,6 +298,19 @@ func TestASlowReaderLosesItsConnectionNotItsSession(t *testing.T) {
 	}
 }
 
+func TestAMultiReadCannotAskForAnyNumberOfBytes(t *testing.T) {
+	s, addr := listening(t)
+	must(t, s.Store(), 0, Create("/big", make([]byte, 1_000_000), 0))
+	c := connected(t, addr)
+	reads := func(n int) []byte {
+		return multiBody(slices.Repeat([]part{{OpGetData, watchBody("/big", false)}}, n)...)
+	}
+	c.want(QuotaExceeded, OpMultiRead, reads(40_000))
+	if a := c.want(OK, OpMultiRead, reads(3)); len(a.body) < 3_000_000 {
+		t.Errorf("reply of %d bytes", len(a.body))
+	}
+}
+
 func TestARequestBurstWithoutReadingDoesNotBlockPingsOfOthers(t *testing.T) {
 	s, addr := listening(t)
 	must(t, s.Store(), 0, Create("/big", make([]byte, 500_000), 0))

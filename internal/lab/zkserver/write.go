@@ -212,7 +212,7 @@ func (s *Store) create(c *caller, op *Op) OpResult {
 	if parent.owner != 0 {
 		return fail(NoChildrenEphemerals)
 	}
-	if s.count >= s.opt.Limits.Nodes || s.bytes+int64(len(path)+len(op.Data)) > s.opt.Limits.Bytes {
+	if s.count >= s.opt.Limits.Nodes || s.bytes+int64(len(path)+len(op.Data)+acl.bytes) > s.opt.Limits.Bytes {
 		return fail(QuotaExceeded)
 	}
 	n := &node{
@@ -248,7 +248,7 @@ func (s *Store) plant(ch *change) {
 	n := ch.node
 	ch.parent.attach(n)
 	s.count++
-	s.bytes += int64(len(ch.path) + len(n.data))
+	s.bytes += n.weight(ch.path)
 	if n.owner != 0 {
 		own := s.sessions[n.owner]
 		if own.ephemerals == nil {
@@ -266,7 +266,7 @@ func (s *Store) uproot(ch *change) {
 	n := ch.node
 	ch.parent.detach(n.name)
 	s.count--
-	s.bytes -= int64(len(ch.path) + len(n.data))
+	s.bytes -= n.weight(ch.path)
 	if own := s.sessions[n.owner]; own != nil {
 		delete(own.ephemerals, ch.path)
 	}
@@ -365,6 +365,8 @@ func (s *Store) setACL(c *caller, op *Op) OpResult {
 		return OpResult{Code: NoAuth}
 	case op.Version != AnyVersion && op.Version != n.aversion:
 		return OpResult{Code: BadVersion}
+	case s.bytes+int64(acl.bytes-n.acl.bytes) > s.opt.Limits.Bytes:
+		return OpResult{Code: QuotaExceeded}
 	}
 	s.writeACL(op.Path, n, acl)
 	return OpResult{Stat: n.stat()}
@@ -376,6 +378,7 @@ func (s *Store) writeACL(path string, n *node, acl *aclList) {
 	if s.opt.OnTxn != nil {
 		ch.before = n.value()
 	}
+	s.bytes += int64(acl.bytes - n.acl.bytes)
 	n.acl = acl
 	n.aversion++
 	if s.opt.OnTxn != nil {
@@ -416,6 +419,7 @@ func (s *Store) undo() {
 			ch.node.data, ch.node.version = ch.old.data, ch.old.version
 			ch.node.mzxid, ch.node.mtime = ch.old.mzxid, ch.old.mtime
 		case changeACL:
+			s.bytes += int64(ch.old.acl.bytes - ch.node.acl.bytes)
 			ch.node.acl, ch.node.aversion = ch.old.acl, ch.old.aversion
 		}
 	}
