@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -120,4 +121,15 @@ func message(e model.KafkaError, text string) *string {
 		text = e.String()
 	}
 	return &text
+}
+
+// distinct sorts partitions and drops repetitions. asked: the list was there, so
+// that an empty one does not come to mean all.
+func distinct(list []model.TopicPartition, asked bool) []model.TopicPartition {
+	slices.SortFunc(list, model.TopicPartition.Compare)
+	list = slices.Compact(list)
+	if list == nil && asked {
+		list = []model.TopicPartition{}
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -386,6 +387,92 @@ func TestADelayEndsWithTheLink(t *testing.T) {
 	linkUp(t, c, 1)
 	send(t, c, 1, numbered(1))
 	c.Close()
+}
+
+// The same over a socket, with a request of some megabytes.
+func TestChannelOverTCP(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	b := newFakeBroker(t)
+	c, inputs, _ := channels(t, b, func(o *Options) { o.Dialer = nil })
+	at := ln.Addr().(*net.TCPAddr)
+	to := model.Broker{ID: 1, Endpoints: []model.Endpoint{{Listener: "INTERNAL", Protocol: "PLAINTEXT", Host: at.IP.String(), Port: int32(at.Port)}}}
+	if err := c.Link(to, true); err != nil {
+		t.Fatal(err)
+	}
+	big := bigRequest(20_000)
+	send(t, c, 1, big)
+	send(t, c, 1, updateMetadataRequest(8))
+	accepted, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	conn := &fakeConn{t: t, c: accepted, frames: make(chan fakeFrame, 100)}
+	go conn.read()
+	f := conn.frame()
+	if want, err := encodePayload(big, nil); err != nil || f.key != 4 || f.version != 7 || !slices.Equal(f.payload[1:], want.bytes()) {
+		t.Errorf("a request with key %d version %d of %d bytes came, want %d bytes, %v", f.key, f.version, len(f.payload)-1, want.size(), err)
+	}
+	conn.raw([]byte{0, 0, 0, 1, 0, 0, 0, 1, 0}) // no error, no topics
+	if in := take(t, inputs, "answer"); in.Request != big || in.Response.Error != model.ErrNone {
+		t.Errorf("answer %+v", in.Response)
+	}
+	f = conn.frame()
+	if want, err := encodePayload(updateMetadataRequest(8), nil); err != nil || f.key != 6 || !slices.Equal(f.payload[1:], want.bytes()) {
+		t.Errorf("a request with key %d came:\n%x\nwant\n%x", f.key, f.payload[1:], want.bytes())
+	}
+	conn.raw([]byte{0, 0, 0, 2, 0, 0, 11, 0})
+	if in := take(t, inputs, "answer"); in.Response.Error != model.ErrStaleControllerEpoch {
+		t.Errorf("answer %+v", in.Response)
+	}
+}
+
+// However a broker bounces, the answers that come are those of the newest channel.
+func TestBouncesNeverMixAnswers(t *testing.T) {
+	b := newFakeBroker(t)
+	var newest atomic.Int32
+	var stale, answers atomic.Int32
+	c, _, _ := channels(t, b, func(o *Options) {
+		o.OnInput = func(s model.Stimulus) {
+			answers.Add(1)
+			if s.(*model.Responded).Request.(*model.StopReplicaRequest).Entries[0].Partition != newest.Load() {
+				stale.Add(1)
+			}
+		}
+	})
+	go func() {
+		for conn := range b.conns {
+			go func() {
+				for f := range conn.frames {
+					conn.answer(f, model.ErrNone)
+				}
+			}()
+		}
+	}()
+	t.Cleanup(func() {
+		c.Close()
+		close(b.conns)
+	})
+	for i := range int32(300) {
+		linkUp(t, c, 1)
+		for range 5 {
+			send(t, c, 1, numbered(i))
+		}
+		if before := answers.Load(); i%3 == 0 {
+			until(t, "an answer comes", func() bool { return answers.Load() > before || c.Snapshot()[0].Depth == 0 })
+		}
+		if err := c.Link(brokerWith(1), false); err != nil {
+			t.Fatal(err)
+		}
+		newest.Store(i + 1)
+	}
+	if n := stale.Load(); n != 0 || answers.Load() == 0 {
+		t.Errorf("%d of %d answers came after their channel was dropped", n, answers.Load())
+	}
 }
 
 func TestPlaintextIsDialedOnly(t *testing.T) {

@@ -259,17 +259,15 @@ func TestKmsgReadsUpdateMetadata(t *testing.T) {
 	}
 }
 
-// Version 4 is left out: kmsg 1.15 reads isKRaftController behind the epoch,
-// where Kafka has it before; that version is held against Kafka's own bytes.
 func TestKmsgReadsStopReplica(t *testing.T) {
-	for v := int16(0); v <= 3; v++ {
+	for v := int16(0); v <= 4; v++ {
 		frame, err := EncodeRequest(stopReplicaRequest(v), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := kmsg.NewPtrStopReplicaRequest()
-		readBy(t, frame, r, v)
-		if r.ControllerID != 1001 || r.ControllerEpoch != 5 || v >= 1 && r.BrokerEpoch != 71 || r.DeletePartitions != (v < 3) {
+		readBy(t, asKmsgWantsIt(frame, v), r, v)
+		if r.ControllerID != 1001 || r.ControllerEpoch != 5 || r.IsKRaftController || v >= 1 && r.BrokerEpoch != 71 || r.DeletePartitions != (v < 3) {
 			t.Errorf("version %d: header %+v", v, r)
 		}
 		var flat []string

@@ -18,16 +18,6 @@ const (
 	acceptPause          = 100 * time.Millisecond
 )
 
-// Cluster is what Metadata and DescribeCluster are answered from.
-type Cluster struct {
-	View         *model.View // frozen; nil: nothing is known yet
-	ControllerID int32       // -1 when none is known
-	ClusterID    string
-	// Self is the controller where it is no registered broker: it is listed
-	// among the brokers, so that clients can find it. Nil: it is not listed.
-	Self *model.Broker
-}
-
 // ServerOptions of a Server. OnInput and Cluster are needed.
 type ServerOptions struct {
 	OnInput       func(model.Stimulus) // takes each *model.Asked

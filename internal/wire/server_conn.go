@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -30,7 +29,7 @@ type serverConn struct {
 	c        net.Conn
 	listener string
 	slots    chan chan reply // one for each request, in order
-	waiting  atomic.Int32    // requests without an answer
+	room     chan struct{}   // holds one for each request without an answer
 	once     sync.Once
 	closing  chan struct{}
 }
@@ -73,8 +72,8 @@ func (c *call) from() string {
 const shownClientID = 64
 
 func newServerConn(s *Server, c net.Conn, listener string) *serverConn {
-	return &serverConn{server: s, c: c, listener: listener,
-		slots: make(chan chan reply, s.opt.MaxUnanswered), closing: make(chan struct{})}
+	return &serverConn{server: s, c: c, listener: listener, slots: make(chan chan reply, s.opt.MaxUnanswered),
+		room: make(chan struct{}, s.opt.MaxUnanswered), closing: make(chan struct{})}
 }
 
 func (sc *serverConn) peer() string { return sc.c.RemoteAddr().String() }
@@ -114,13 +113,13 @@ func (sc *serverConn) read() error {
 		if err != nil {
 			return fmt.Errorf("reading a request: %w", err)
 		}
-		slot := make(chan reply, 1)
 		select { // waits while too many are unanswered
-		case sc.slots <- slot:
-			sc.waiting.Add(1)
+		case sc.room <- struct{}{}:
 		case <-sc.closing:
 			return net.ErrClosed
 		}
+		slot := make(chan reply, 1)
+		sc.slots <- slot // has room, since the request has
 		if err := sc.handle(frame, slot); err != nil {
 			return err
 		}
@@ -141,7 +140,7 @@ func (sc *serverConn) awaitFrame(r *bufio.Reader) error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
-		if sc.waiting.Load() == 0 {
+		if len(sc.room) == 0 {
 			return fmt.Errorf("nothing asked for %v", sc.server.opt.Idle)
 		}
 	}
@@ -236,7 +235,7 @@ func (sc *serverConn) write() error {
 				if err := sc.send(r); err != nil {
 					return err
 				}
-				sc.waiting.Add(-1)
+				<-sc.room
 			case <-sc.closing:
 				return nil
 			}

@@ -177,7 +177,7 @@ public class KafkaFrames {
         for (int v = 0; v <= 1; v++) {
             DescribeClusterRequestData d = new DescribeClusterRequestData();
             request(ApiKeys.DESCRIBE_CLUSTER, v, d);
-            DescribeClusterResponseData a = new DescribeClusterResponseData().setClusterId("cluster-1").setControllerId(1001);
+            DescribeClusterResponseData a = new DescribeClusterResponseData().setClusterId("cluster-1").setControllerId(2);
             a.brokers().add(new DescribeClusterResponseData.DescribeClusterBroker().setBrokerId(1).setHost("one").setPort(9092).setRack("r1"));
             a.brokers().add(new DescribeClusterResponseData.DescribeClusterBroker().setBrokerId(2).setHost("two").setPort(9092));
             response(ApiKeys.DESCRIBE_CLUSTER, v, a);
@@ -186,7 +186,7 @@ public class KafkaFrames {
             MetadataRequestData d = new MetadataRequestData();
             d.setTopics(new ArrayList<>(List.of(new MetadataRequestData.MetadataRequestTopic().setName("a"), new MetadataRequestData.MetadataRequestTopic().setName("zz"))));
             request(ApiKeys.METADATA, v, d);
-            MetadataResponseData a = new MetadataResponseData().setClusterId("cluster-1").setControllerId(1001);
+            MetadataResponseData a = new MetadataResponseData().setClusterId("cluster-1").setControllerId(2);
             a.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(1).setHost("one").setPort(9092).setRack("r1"));
             a.brokers().add(new MetadataResponseData.MetadataResponseBroker().setNodeId(2).setHost("two").setPort(9092));
             MetadataResponseData.MetadataResponsePartition zero = new MetadataResponseData.MetadataResponsePartition().setPartitionIndex(0).setLeaderId(1).setReplicaNodes(List.of(1, 2, 3)).setIsrNodes(List.of(1, 2)).setOfflineReplicas(List.of(3));

@@ -6,8 +6,6 @@ import (
 	"kstate/model"
 )
 
-// What brokers ask of the controller.
-
 // alterPartitionAPI: version 1 adds the recovery state, 2 names topics by id, 3
 // has a broker epoch for each member of the ISR, which a ZooKeeper controller
 // does not look at.
@@ -58,41 +56,4 @@ func alterPartitionResult(r *model.AlterPartitionResult) kmsg.AlterPartitionResp
 		p.LeaderRecoveryState, p.PartitionEpoch = int8(l.Recovery), l.PartitionEpoch
 	}
 	return p
-}
-
-// controlledShutdownAPI: before version 2 a broker does not say its epoch.
-func controlledShutdownAPI() api {
-	return asked(0, 3,
-		func(q *kmsg.ControlledShutdownRequest) (model.Ask, kmsg.Response) {
-			ask := &model.ControlledShutdown{BrokerID: q.BrokerID, BrokerEpoch: q.BrokerEpoch}
-			if q.Version < 2 {
-				ask.BrokerEpoch = -1
-			}
-			return ask, nil
-		},
-		func(q *kmsg.ControlledShutdownRequest, a *model.ControlledShutdownAnswer) kmsg.Response {
-			out := q.ResponseKind().(*kmsg.ControlledShutdownResponse)
-			out.ErrorCode = int16(a.Error)
-			for _, tp := range a.Remaining {
-				p := kmsg.NewControlledShutdownResponsePartitionsRemaining()
-				p.Topic, p.Partition = tp.Topic, tp.Partition
-				out.PartitionsRemaining = append(out.PartitionsRemaining, p)
-			}
-			return out
-		})
-}
-
-func allocateProducerIDsAPI() api {
-	return asked(0, 0,
-		func(q *kmsg.AllocateProducerIDsRequest) (model.Ask, kmsg.Response) {
-			return &model.AllocateProducerIDs{BrokerID: q.BrokerID, BrokerEpoch: q.BrokerEpoch}, nil
-		},
-		func(q *kmsg.AllocateProducerIDsRequest, a *model.AllocateProducerIDsAnswer) kmsg.Response {
-			out := q.ResponseKind().(*kmsg.AllocateProducerIDsResponse)
-			out.ErrorCode = int16(a.Error)
-			if a.Error == model.ErrNone {
-				out.ProducerIDStart, out.ProducerIDLen = a.Start, a.Len
-			}
-			return out
-		})
 }

@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kstate/model"
+)
+
+// alterPartitionReassignmentsAPI: null replicas cancel.
+func alterPartitionReassignmentsAPI() api {
+	return asked(0, 0,
+		func(q *kmsg.AlterPartitionAssignmentsRequest) (model.Ask, kmsg.Response) {
+			ask := &model.AlterPartitionReassignments{}
+			at := map[model.TopicPartition]int{} // the last one given counts
+			for _, t := range q.Topics {
+				for _, p := range t.Partitions {
+					target := model.ReassignmentTarget{TopicPartition: model.TP(t.Topic, p.Partition), Target: p.Replicas, Cancel: p.Replicas == nil}
+					if i, ok := at[target.TopicPartition]; ok {
+						ask.Partitions[i] = target
+						continue
+					}
+					at[target.TopicPartition] = len(ask.Partitions)
+					ask.Partitions = append(ask.Partitions, target)
+				}
+			}
+			slices.SortFunc(ask.Partitions, func(a, b model.ReassignmentTarget) int { return a.Compare(b.TopicPartition) })
+			return ask, nil
+		},
+		func(q *kmsg.AlterPartitionAssignmentsRequest, a *model.AlterPartitionReassignmentsAnswer) kmsg.Response {
+			out := q.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
+			out.ErrorCode, out.ErrorMessage = int16(a.Error), message(a.Error, "")
+			for _, of := range byTopic(a.Partitions, func(r *model.PartitionError) string { return r.Topic }) {
+				t := kmsg.NewAlterPartitionAssignmentsResponseTopic()
+				t.Topic = of[0].Topic
+				for _, r := range of {
+					p := kmsg.NewAlterPartitionAssignmentsResponseTopicPartition()
+					p.Partition, p.ErrorCode, p.ErrorMessage = r.Partition, int16(r.Error), message(r.Error, "")
+					t.Partitions = append(t.Partitions, p)
+				}
+				out.Topics = append(out.Topics, t)
+			}
+			return out
+		})
+}
