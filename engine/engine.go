@@ -166,6 +166,9 @@ func (e *Engine) ActiveController() int32 { return e.active }
 // IsActive: this engine is the active controller. Kafka: KafkaController.isActive.
 func (e *Engine) IsActive() bool { return e.active == e.cfg.ID }
 
+// Epoch is the controller epoch; 0 while this engine is not the controller.
+func (e *Engine) Epoch() int32 { return e.ctx.Epoch }
+
 // UncleanElections counts unclean elections: attempts, as Kafka's meter does.
 func (e *Engine) UncleanElections() int { return e.uncleanElections }
 

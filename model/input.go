@@ -40,6 +40,14 @@ type (
 		From string
 		Ask  Ask
 	}
+	// ZnodeSeen: in observe mode, a znode was created, changed or deleted by
+	// somebody. No engine gets it.
+	ZnodeSeen struct {
+		Path    string
+		Version int32
+		Gone    bool
+		Zxid    int64
+	}
 	// UncleanEnabled: unclean leader election was switched on for a topic, or
 	// (Topic empty) as the broker default.
 	UncleanEnabled struct{ Topic string }
@@ -54,6 +62,12 @@ func (*Started) String() string  { return "started" }
 func (*Stopping) String() string { return "stopping" }
 func (s *WatchFired) String() string {
 	return fmt.Sprintf("watch fired: %s %s", s.Kind, s.Path)
+}
+func (s *ZnodeSeen) String() string {
+	if s.Gone {
+		return "znode deleted: " + s.Path
+	}
+	return fmt.Sprintf("znode %s v%d", s.Path, s.Version)
 }
 func (*SessionExpired) String() string { return "ZooKeeper session expired" }
 func (*SessionRenewed) String() string { return "new ZooKeeper session" }

@@ -28,6 +28,8 @@ func (s *Session) command(ctx context.Context, c model.Command) {
 		s.previewElection(ctx, c)
 	case model.RunElection:
 		s.runElection(c)
+	case model.Reassign:
+		s.reassign(c)
 	case model.ResetLab:
 		s.reset(ctx)
 	default:
@@ -136,6 +138,39 @@ func (s *Session) runElection(c model.RunElection) {
 	}
 	s.accept(model.Input{At: s.opt.Clock(), Of: &model.OperatorElects{Strategy: c.Strategy, Partitions: tps}})
 	s.notice(model.Info, fmt.Sprintf("%s election of %d partitions queued", c.Strategy, len(tps)))
+}
+
+// operatorAsk marks the numbers of asks that this session made itself; no
+// listener numbers its own so high.
+const operatorAsk = 1 << 63
+
+// reassign asks the controller for a reassignment, as an admin client would.
+func (s *Session) reassign(c model.Reassign) {
+	if s.opt.Mode != model.LabMode && s.opt.Mode != model.ControlMode {
+		s.notice(model.Warn, "refused: in this mode kstate is no controller that could be asked")
+		return
+	}
+	s.asked++
+	s.accept(model.Input{At: s.opt.Clock(), Of: &model.Asked{ID: operatorAsk | s.asked, From: "operator",
+		Ask: &model.AlterPartitionReassignments{Partitions: []model.ReassignmentTarget{{TopicPartition: c.TopicPartition, Target: c.Target, Cancel: c.Cancel}}}}})
+}
+
+// answered tells the operator what the controller answered.
+func (s *Session) answered(r *model.Reply) {
+	a, ok := r.Answer.(*model.AlterPartitionReassignmentsAnswer)
+	if !ok {
+		return
+	}
+	if a.Error != model.ErrNone {
+		s.notice(model.Error, "reassignment refused: "+a.Error.String())
+	}
+	for _, p := range a.Partitions {
+		if p.Error == model.ErrNone {
+			s.notice(model.Info, "reassignment of "+p.TopicPartition.String()+" accepted")
+		} else {
+			s.notice(model.Error, fmt.Sprintf("reassignment of %s refused: %s", p.TopicPartition, p.Error))
+		}
+	}
 }
 
 // operate has the environment's owner do it, outside the loop.

@@ -108,7 +108,7 @@ func (s *Session) peekSubject(ctx context.Context) {
 	subject, peek := s.subject, s.opt.Peek
 	go func() {
 		in := &model.Inspection{Subject: subject, At: now}
-		for _, path := range subjectPaths(subject) {
+		for _, path := range subject.Paths() {
 			in.Znodes = append(in.Znodes, peek(ctx, path))
 		}
 		s.inLoop(func() {
@@ -118,20 +118,4 @@ func (s *Session) peekSubject(ctx context.Context) {
 			}
 		})
 	}()
-}
-
-// subjectPaths are the znodes that concern a subject.
-func subjectPaths(sub model.Subject) []string {
-	tp := model.TP(sub.Topic, sub.Partition)
-	switch sub.Kind {
-	case model.TopicSubject:
-		return []string{model.TopicPath(sub.Topic), model.TopicConfigPath(sub.Topic), model.DeleteTopicPath(sub.Topic)}
-	case model.PartitionSubject:
-		return []string{model.TopicPartitionStatePath(tp), model.TopicPath(sub.Topic)}
-	case model.ReplicaSubject:
-		return []string{model.TopicPartitionStatePath(tp), model.BrokerIDPath(sub.Broker)}
-	case model.BrokerSubject:
-		return []string{model.BrokerIDPath(sub.Broker)}
-	}
-	return nil
 }

@@ -74,6 +74,7 @@ type Session struct {
 	edges      model.Edges
 	notices    []model.Notice
 	noticeSeq  uint64
+	asked      uint64 // asks of the operator
 	inspection *model.Inspection
 	inspecting bool
 	subject    model.Subject
@@ -253,6 +254,11 @@ func (s *Session) perform(at model.Step) bool {
 		s.inFlight = at
 		s.calls <- callJob{call, s.opt.Env, s.generation}
 		return false
+	}
+	if reply, ok := at.(*model.Reply); ok && reply.Ask&operatorAsk != 0 {
+		s.answered(reply)
+		s.settle(at, model.Result{At: s.opt.Clock()})
+		return true
 	}
 	s.settle(at, s.opt.Env.Perform(at))
 	return true

@@ -30,6 +30,8 @@ var packages = map[string]rule{
 	"internal/journal":  {own: []string{"model"}},
 	"internal/tree":     {own: []string{"model"}},
 	"internal/wire":     {own: []string{"model"}, modules: []string{kmsg}},
+	"internal/live":     {own: []string{"model", "zkwatch", "internal/wire"}},
+	"internal/standin":  {own: []string{"model", "internal/lab/zkserver"}},
 
 	// The opponents must not share the controller's mistakes: only what runs
 	// them against it (sim, script) knows it.

@@ -1,0 +1,20 @@
+package main
+
+// defaultCommand runs when no command is named; empty: there is none.
+const defaultCommand = "lab"
+
+// commands is the table of everything kstate does, in the order of the help.
+// Each command is made in a file of its own.
+func commands() []command {
+	return []command{
+		labCommand(),
+		observeCommand(),
+		stateCommand(),
+		topicsListCommand(),
+		topicsDescribeCommand(),
+		exportCommand(),
+		completionCommand(),
+		versionCommand(),
+		helpCommand(),
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"kstate/engine"
+	"kstate/internal/debugger"
+	"kstate/internal/lab"
+	"kstate/internal/lab/zkserver"
+	"kstate/internal/live"
+	"kstate/model"
+	"kstate/zkwatch"
+)
+
+// labControllerID is the id under which the lab's controller runs: no broker has it.
+const labControllerID = 1000
+
+func labCommand() command {
+	return command{
+		name:    "lab",
+		summary: "dashboard over an embedded cluster: a ZooKeeper, simulated brokers, kstate as their controller",
+		detail: "The embedded ZooKeeper speaks its own protocol on the printed port, so that any client can join. " +
+			"The first content is three brokers and the topics orders (3 partitions x 3 replicas), clicks (2 x 2) and unclean (1 x 2).",
+		flags: append([]flag{
+			{name: "brokers", kind: isNumber, value: "N", usage: "start N brokers (default 3); 0 starts the ZooKeeper server alone"},
+			{name: "paused", usage: "hold at the controller's first step"},
+			{name: "tree", kind: isFile, value: "FILE", usage: "start from a tree file, with simulated brokers in the place of those registered in it"},
+			{name: "zookeeper-port", kind: isNumber, value: "N", usage: "port of the embedded ZooKeeper (default 0: any; it is printed)"},
+			{name: "zookeeper-tick", kind: isNumber, value: "MS", usage: "tickTime of the embedded ZooKeeper (default 2000)"},
+			{name: "zookeeper-data", kind: isDir, value: "DIR", usage: "keep the embedded ZooKeeper's content there, and read it back at the start"},
+			stateChangeLogFlag,
+		}, dashboardFlags()...),
+		run: runLab,
+	}
+}
+
+func runLab(inv *invocation) error {
+	opt := lab.Options{Brokers: inv.number("brokers", 3), Port: inv.number("zookeeper-port", 0), DataDir: inv.text("zookeeper-data"),
+		TickTime: time.Duration(inv.number("zookeeper-tick", 2000)) * time.Millisecond}
+	if opt.TickTime <= 0 {
+		return inv.misuse("--zookeeper-tick: 0 ms is no tick")
+	}
+	if inv.has("tree") {
+		znodes, err := labTree(inv)
+		if err != nil {
+			return err
+		}
+		opt.Znodes = znodes
+	}
+	log, closeLog, err := openLog(inv, "state-change-log")
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	b := &bench{opt: opt, paused: inv.has("paused"), log: log}
+	defer b.close()
+	if opt.Brokers == 0 && opt.Znodes == nil {
+		return b.serveZooKeeper(inv)
+	}
+	ctx, cancel := context.WithCancel(inv.ctx)
+	defer cancel()
+	options, err := b.start(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(inv.console.err, "kstate: the lab's ZooKeeper is at %s\n", b.lab.Addr())
+	session := b.session(options)
+	go session.Run(ctx)
+	return show(inv, session)
+}
+
+// labTree is a tree file's content with its chroot taken off.
+func labTree(inv *invocation) ([]zkserver.Znode, error) {
+	f, err := loadTree(inv)
+	if err != nil {
+		return nil, err
+	}
+	znodes := []zkserver.Znode{}
+	for i := range f.Znodes {
+		z := &f.Znodes[i]
+		path, ok := model.StripChroot(f.Chroot, z.Path)
+		if !ok || path == "/" || z.Error != "" {
+			continue
+		}
+		znodes = append(znodes, zkserver.Znode{Path: path, Data: z.Data, Version: z.Version, Czxid: z.Czxid})
+	}
+	return znodes, nil
+}
+
+// bench is a lab with its controller on it.
+type bench struct {
+	opt    lab.Options
+	paused bool
+	log    io.Writer
+
+	mu      sync.Mutex
+	lab     *lab.Lab
+	outside *live.Outside
+	current *debugger.Session
+}
+
+// serveZooKeeper runs the server without brokers and controller.
+func (b *bench) serveZooKeeper(inv *invocation) error {
+	l, err := lab.Start(inv.ctx, b.opt)
+	if err != nil {
+		return err
+	}
+	b.lab = l
+	fmt.Fprintf(inv.console.out, "ZooKeeper at %s\n", l.Addr())
+	<-inv.ctx.Done()
+	return nil
+}
+
+// start starts the lab and connects a fresh controller to it.
+func (b *bench) start(ctx context.Context) (debugger.Options, error) {
+	l, err := lab.Start(ctx, b.opt)
+	if err != nil {
+		return debugger.Options{}, err
+	}
+	b.mu.Lock()
+	b.lab = l
+	b.mu.Unlock()
+	out, err := live.Dial(ctx, live.Options{ControllerID: labControllerID, Listener: "PLAINTEXT", ClusterID: lab.ClusterID, OnInput: b.input,
+		ZooKeeper: zkwatch.Options{Servers: l.Addr(), SessionTimeout: 2 * b.opt.TickTime, Gate: zkwatch.Controller()}})
+	if err != nil {
+		return debugger.Options{}, err
+	}
+	b.mu.Lock()
+	b.outside = out
+	b.mu.Unlock()
+	cfg := engine.DefaultConfig(labControllerID)
+	self := out.Self()
+	cfg.Self = &self
+	eng := engine.New(cfg)
+	options := debugger.Options{Engine: eng, Env: out, Mode: model.LabMode, Source: l.Addr(), Operate: l.Operate, Reset: b.reset,
+		Peek: out.Peek, Channels: out.Channels.Snapshot, Brokers: l.Brokers, Connection: out.Connection, Expired: out.Conn.Proceed, Viewed: out.Viewed, Paused: b.paused}
+	if b.log != nil {
+		options.Recorded = (&debugger.StateChangeLog{W: b.log, ControllerID: labControllerID, Epoch: eng.Epoch}).Record
+	}
+	return options, nil
+}
+
+func (b *bench) session(options debugger.Options) *debugger.Session {
+	s := debugger.NewSession(options)
+	b.mu.Lock()
+	b.current = s
+	b.mu.Unlock()
+	return s
+}
+
+// input passes on what ZooKeeper and the brokers say. Nothing comes before the
+// session is there: the engine has armed no watch yet.
+func (b *bench) input(s model.Stimulus) {
+	b.mu.Lock()
+	session := b.current
+	b.mu.Unlock()
+	if session != nil {
+		session.Input(s)
+	}
+}
+
+// reset starts everything anew on the same port.
+func (b *bench) reset(ctx context.Context) (debugger.Options, error) {
+	_, port, err := splitPort(b.lab.Addr())
+	if err != nil {
+		return debugger.Options{}, err
+	}
+	b.opt.Port = port
+	if err := b.close(); err != nil {
+		return debugger.Options{}, err
+	}
+	return b.start(ctx)
+}
+
+func (b *bench) close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.outside != nil {
+		b.outside.Close()
+		b.outside = nil
+	}
+	if b.lab == nil {
+		return nil
+	}
+	err := b.lab.Close()
+	b.lab = nil
+	return err
+}

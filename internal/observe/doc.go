@@ -1,0 +1,11 @@
+// Package observe turns a live cluster's znodes into frames: counts, leaders,
+// ISRs, brokers and deletion queues as they follow from the tree at once, without
+// any engine. It never writes.
+//
+// What a controller has in its memory cannot be seen from outside; nothing here
+// pretends to.
+//
+// It may import kstate/model, kstate/zkwatch and kstate/internal/tree.
+//
+// Duties of the caller: the connection's gate is ReadOnly.
+package observe
