@@ -249,6 +249,12 @@ func (c *Conn) tellMirrors(n mirrorNews) {
 
 // linkDown is told of a link that broke, ready or not.
 func (c *Conn) linkDown(s *session, was bool, err error) {
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return
+	}
 	if !was {
 		c.noteError(err)
 		return

@@ -222,3 +222,19 @@ func wantCodes(t testing.TB, r model.Result, want string) {
 		t.Fatalf("codes %s, want %s", got, want)
 	}
 }
+
+// cutOnce closes the connection at the next request of a kind, before or after
+// it is done.
+func cutOnce(l *lab, op string, after bool) {
+	done := false
+	l.onRequest(func(r zkserver.Request) zkserver.Verdict {
+		if done || r.Op.String() != op {
+			return zkserver.Verdict{}
+		}
+		done = true
+		if after {
+			return zkserver.Verdict{Cut: zkserver.CutAfter}
+		}
+		return zkserver.Verdict{Cut: zkserver.CutBefore}
+	})
+}

@@ -135,7 +135,10 @@ func parseServer(s string) (string, error) {
 		if strings.Contains(strings.TrimSuffix(s, "]"), "]:") || strings.Count(s, ":") == 1 {
 			return "", fmt.Errorf("server %q: %v", s, err)
 		}
-		host, port = strings.Trim(s, "[]"), strconv.Itoa(defaultPort)
+		host, port = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"), strconv.Itoa(defaultPort)
+		if strings.HasPrefix(s, "[") != strings.HasSuffix(s, "]") {
+			return "", fmt.Errorf("server %q: a bracket is missing", s)
+		}
 	}
 	if host == "" {
 		return "", fmt.Errorf("server %q has no host", s)

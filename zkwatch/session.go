@@ -152,7 +152,7 @@ func (s *session) shook(h handshake) error {
 	s.mu.Lock()
 	known := s.id
 	s.rejected = 0
-	if h.session == known || known == 0 && h.session != 0 {
+	if h.session != 0 && (known == 0 || h.session == known) {
 		s.id = h.session
 		s.granted = time.Duration(h.timeoutMillis) * time.Millisecond
 		s.mu.Unlock()
