@@ -205,16 +205,15 @@ func (c *Conn) FindChroots(ctx context.Context) ([]string, error) {
 			}
 			return nil
 		}
-		if slices.Contains(v.children, "brokers") {
-			return []read{{path: childPath(r.path, "brokers"), kind: readChildren}}
-		}
 		if strings.Count(r.path, "/") >= searchDepth {
 			return nil
 		}
+		kafka := slices.Contains(v.children, "brokers")
 		var more []read
 		for _, name := range v.children {
 			path := childPath(r.path, name)
-			if path == "/zookeeper" || lists >= searchLists {
+			own := model.ParsePath("/"+name).Kind != model.UnknownZnode
+			if path == "/zookeeper" || lists >= searchLists || kafka && own && name != "brokers" {
 				continue
 			}
 			lists++

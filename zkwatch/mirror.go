@@ -369,7 +369,7 @@ func (m *Mirror) landed(r read, v *value) {
 	case e.want > v.seq && e.reads == 0:
 		m.ask(path)
 	case m.synced || v.stat.NumChildren == 0 || v.code != model.CodeOK:
-	case v.stat.NumChildren == 1 && g != "" && m.known[g].present:
+	case v.stat.NumChildren == 1 && g != "" && m.known[g].present && m.known[g].gen == m.gen:
 	default:
 		m.add(path, read{kind: readChildren})
 	}

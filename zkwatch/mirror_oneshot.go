@@ -71,7 +71,6 @@ func (m *Mirror) landedOneShot(r read, v *value) {
 	e := m.known[path]
 	e.reads--
 	data, _ := holds(path)
-	known := e.present
 	switch {
 	case r.kind == readExists && v.code == model.CodeOK:
 		// It only waited for the root to be there.
@@ -90,7 +89,7 @@ func (m *Mirror) landedOneShot(r read, v *value) {
 	}
 	m.keep(path, e)
 	switch {
-	case r.kind == readExists && v.code == model.CodeOK && !known:
+	case r.kind == readExists && v.code == model.CodeOK:
 		m.readBoth(path)
 	case r.kind != readExists && v.code == model.CodeNoNode && slices.Contains(m.roots, path):
 		m.add(path, read{kind: readExists, watch: true})
