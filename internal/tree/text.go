@@ -11,9 +11,9 @@ import (
 	"kstate/model"
 )
 
-// plain is a text that can be printed on a terminal: names and payloads may hold
+// Printable is a text that can be printed on a terminal: names and payloads may hold
 // anything, control characters included. Those are quoted.
-func plain(s string) string {
+func Printable(s string) string {
 	for _, r := range s {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
 			q := strconv.Quote(s)
@@ -30,7 +30,7 @@ func plain(s string) string {
 // names them on standard error.
 func (st *State) WriteText(w io.Writer, limit int) error {
 	t := &textReport{w: tabwriter.NewWriter(&lineTrimmer{w: w}, 0, 8, 2, ' ', 0)}
-	t.line("source\t%s (%s)", plain(st.Source), st.Mode)
+	t.line("source\t%s (%s)", Printable(st.Source), st.Mode)
 	t.line("controller\t%s", st.Controller.text())
 	st.brokersText(t)
 	st.countsText(t)
@@ -121,7 +121,7 @@ func (st *State) brokersText(t *textReport) {
 		if b.Epoch != nil {
 			epoch = strconv.FormatInt(*b.Epoch, 10)
 		}
-		t.line("  %d\t%s\t%s\t%d\t%d\t%s", b.ID, b.State, epoch, b.Replicas, b.Leads, plain(strings.Join(b.Endpoints, ",")))
+		t.line("  %d\t%s\t%s\t%d\t%d\t%s", b.ID, b.State, epoch, b.Replicas, b.Leads, Printable(strings.Join(b.Endpoints, ",")))
 	}
 }
 
@@ -159,7 +159,7 @@ func (st *State) deletionText(t *textReport, limit int) {
 			t.more(len(st.Deletion.Topics) - limit)
 			break
 		}
-		t.line("  %s\t%s\t%s", plain(td.Topic), td.State, td.reason())
+		t.line("  %s\t%s\t%s", Printable(td.Topic), td.State, td.reason())
 	}
 }
 
@@ -238,6 +238,6 @@ func partitionLine(t *textReport, tp model.TopicPartition, p *model.Partition, w
 	if l := p.Leadership; l != nil {
 		leader, isr = strconv.Itoa(int(l.Leader)), "["+model.JoinIDs(l.ISR)+"]"
 	}
-	t.line("  %s\t%s\t%s\t%s\t[%s]\t%s", plain(tp.String()), partitionStateName(p.State), leader, isr,
+	t.line("  %s\t%s\t%s\t%s\t[%s]\t%s", Printable(tp.String()), partitionStateName(p.State), leader, isr,
 		model.JoinIDs(p.Assignment.Replicas), strings.Join(why, ", "))
 }

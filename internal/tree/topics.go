@@ -99,7 +99,7 @@ func WriteTopicListJSON(w io.Writer, list []TopicSummary) error {
 func WriteTopicList(w io.Writer, list []TopicSummary) error {
 	out := bufio.NewWriter(w)
 	for _, t := range list {
-		fmt.Fprint(out, plain(t.Topic))
+		fmt.Fprint(out, Printable(t.Topic))
 		if t.Deleting {
 			fmt.Fprint(out, " - marked for deletion")
 		}
@@ -231,19 +231,19 @@ func DescribeTopics(w io.Writer, s *Survey, f TopicFilter) (int, error) {
 
 func (s *Survey) describeHead(status TopicStatus) string {
 	sum := s.topicSummary(status)
-	fields := []string{"Topic: " + plain(sum.Topic)}
+	fields := []string{"Topic: " + Printable(sum.Topic)}
 	if sum.TopicID != "" {
 		fields = append(fields, "TopicId: "+sum.TopicID)
 	}
 	if !sum.Readable {
-		return strings.Join(append(fields, "Unreadable: "+plain(status.Why)), "\t")
+		return strings.Join(append(fields, "Unreadable: "+Printable(status.Why)), "\t")
 	}
 	factor := 0
 	if sum.ReplicationFactor != nil {
 		factor = *sum.ReplicationFactor
 	}
 	fields = append(fields, fmt.Sprintf("PartitionCount: %d", *sum.Partitions), fmt.Sprintf("ReplicationFactor: %d", factor),
-		"Configs: "+plain(joinConfigs(s.Configs(sum.Topic))))
+		"Configs: "+Printable(joinConfigs(s.Configs(sum.Topic))))
 	if status.Deleting {
 		fields = append(fields, "MarkedForDeletion: true")
 		if td := s.topicDeletion(sum.Topic); td.State == DeletionWaiting {
@@ -269,7 +269,7 @@ func (s *Survey) describePartition(topic string, n int32, p *model.Partition) st
 			leader = fmt.Sprint(l.Leader)
 		}
 	}
-	line := fmt.Sprintf("\tTopic: %s\tPartition: %d\tLeader: %s\tReplicas: %s\tIsr: %s", plain(topic), n, leader, model.JoinIDs(p.Assignment.Replicas), isr)
+	line := fmt.Sprintf("\tTopic: %s\tPartition: %d\tLeader: %s\tReplicas: %s\tIsr: %s", Printable(topic), n, leader, model.JoinIDs(p.Assignment.Replicas), isr)
 	if p.Assignment.IsBeingReassigned() {
 		line += fmt.Sprintf("\tAdding Replicas: %s\tRemoving Replicas: %s", model.JoinIDs(p.Assignment.Adding), model.JoinIDs(p.Assignment.Removing))
 	}
