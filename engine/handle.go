@@ -102,8 +102,7 @@ func (e *Engine) processActive(ev model.Event) error {
 	case *model.IsrChangeNotification:
 		return e.processIsrChangeNotification()
 	case *model.OperatorElection:
-		_, err := e.changePartitions(ev.Partitions, model.OnlinePartition, ev.Strategy, "the operator asked")
-		return err
+		return e.processOperatorElection(ev)
 	}
 	return illegalf("no handler for event %s", ev)
 }

@@ -99,20 +99,33 @@ func (e *Engine) getPreferredElection() ([]model.TopicPartition, error) {
 	return model.DecodePreferredReplicaElection(model.PreferredReplicaElectionPath, data)
 }
 
-// electionNeeded tells whether the wanted kind of leader is not there yet. For
-// an unclean election only the leader's broker counts, not its log directory.
+// electionNeeded tells whether the wanted kind of leader is not there yet.
 func (e *Engine) electionNeeded(tp model.TopicPartition, p *model.Partition, kind model.ElectionType) (bool, error) {
 	if p.Leadership == nil {
 		return false, &missingValue{"the leadership of " + tp.String()}
 	}
-	leader := p.Leadership.Leader
 	if kind == model.UncleanElection {
-		return leader == model.NoLeader || !e.ctx.IsLive(leader), nil
+		return uncleanNeeded(&e.ctx.View, p), nil
 	}
 	if len(p.Assignment.Replicas) == 0 {
 		return false, &missingValue{"the preferred replica of " + tp.String()}
 	}
-	return leader != p.Assignment.Replicas[0], nil
+	return preferredNeeded(p), nil
+}
+
+// processOperatorElection elects by one strategy where the operator asked for
+// it. What is passed over is logged with its reason, the one that Preview gives.
+func (e *Engine) processOperatorElection(ev *model.OperatorElection) error {
+	tps := make([]model.TopicPartition, 0, len(ev.Partitions))
+	for _, tp := range ev.Partitions {
+		if code, why := electable(&e.ctx.View, ev.Strategy, tp); code != model.ErrNone {
+			e.logf(controllerLogger, model.Info, "no %s election for partition %s: %s: %s", ev.Strategy, tp, code, why)
+			continue
+		}
+		tps = append(tps, tp)
+	}
+	_, err := e.changePartitions(tps, model.OnlinePartition, ev.Strategy, "the operator asked")
+	return err
 }
 
 func electionResult(tp model.TopicPartition, o outcome, kind model.ElectionType) model.ElectionResult {

@@ -155,6 +155,41 @@ func keep(ids []int32, ok func(int32) bool) []int32 {
 
 func ptr[T any](v T) *T { return &v }
 
+// electable says why the operator's election by a strategy passes a partition
+// over; ErrNone: it does not. Kafka's callers ask the same before they elect,
+// since the strategies themselves would elect anew what is well.
+func electable(v *model.View, s model.Strategy, tp model.TopicPartition) (code model.KafkaError, why string) {
+	p := v.Partition(tp)
+	switch {
+	case p == nil || p.Assignment == nil:
+		return model.ErrUnknownTopicOrPartition, "the controller knows no such partition"
+	case v.IsQueued(tp.Topic):
+		return model.ErrInvalidTopicException, "the topic is queued for deletion"
+	case !model.PartitionGraph.Allows(p.State, model.OnlinePartition):
+		return model.ErrUnknownTopicOrPartition, "no election leads from its state " + p.State.String()
+	case p.Leadership == nil && (s != model.OfflineStrategy || p.State != model.NewPartition):
+		return model.ErrUnknownServerError, "there is no leadership information"
+	case s == model.PreferredStrategy && !preferredNeeded(p):
+		return model.ErrElectionNotNeeded, "the preferred replica leads already"
+	case s == model.OfflineUncleanStrategy && !uncleanNeeded(v, p):
+		return model.ErrElectionNotNeeded, "the leader's broker is live"
+	}
+	return model.ErrNone, ""
+}
+
+// preferredNeeded: another than the first assigned replica leads. There is a
+// leadership record.
+func preferredNeeded(p *model.Partition) bool {
+	return len(p.Assignment.Replicas) == 0 || p.Leadership.Leader != p.Assignment.Replicas[0]
+}
+
+// uncleanNeeded: nobody leads, or a broker that is not live. Only the broker
+// counts, not its log directory. There is a leadership record.
+func uncleanNeeded(v *model.View, p *model.Partition) bool {
+	leader := p.Leadership.Leader
+	return leader == model.NoLeader || !v.IsLive(leader)
+}
+
 // Preview says what an election by strategy would give for each partition, as
 // this memory stands. unclean is the topic's effective setting of
 // unclean.leader.election.enable. Nothing is changed.
@@ -174,13 +209,12 @@ func preview(v *model.View, ibp model.InterBrokerProtocol, s model.Strategy, tp 
 		return r
 	}
 	p := v.Partition(tp)
-	switch {
-	case p == nil || p.Assignment == nil:
-		return refuse(model.ErrUnknownTopicOrPartition, "the controller knows no such partition")
-	case v.IsQueued(tp.Topic):
-		return refuse(model.ErrInvalidTopicException, "the topic is queued for deletion")
+	if p != nil {
+		r.OldLeader = p.Leader()
 	}
-	r.OldLeader = p.Leader()
+	if code, why := electable(v, s, tp); code != model.ErrNone {
+		return refuse(code, why)
+	}
 	c := candidacy{tp: tp, assignment: *p.Assignment, recovery: ibp.LeaderRecovery()}
 	if p.Leadership == nil {
 		return previewNew(v, r, p.Assignment)
@@ -206,13 +240,9 @@ func preview(v *model.View, ibp model.InterBrokerProtocol, s model.Strategy, tp 
 }
 
 // previewNew: a partition without a leadership record gets its first one from
-// the online replicas, whatever the strategy.
+// the online replicas.
 func previewNew(v *model.View, r model.PreviewResult, a *model.ReplicaAssignment) model.PreviewResult {
 	online := keep(a.Replicas, func(b int32) bool { return v.IsReplicaOnline(b, r.TopicPartition, false) })
-	if r.Verdict.Strategy != model.OfflineStrategy {
-		r.Error, r.Why = model.ErrUnknownServerError, "cannot be elected: no leadership information"
-		return r
-	}
 	r.Verdict = judge(v, r.Verdict.Strategy, candidacy{tp: r.TopicPartition}, a.Replicas, false)
 	if len(online) == 0 {
 		r.Error, r.Why = model.ErrEligibleLeadersNotAvailable, "no assigned replica is online"
