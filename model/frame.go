@@ -150,9 +150,12 @@ type Subject struct {
 	Broker    int32
 }
 
-// ElectionPreview answers PreviewElection: what each partition's election would give.
+// ElectionPreview answers PreviewElection: what each partition's election would
+// give. Strategy and Scope are those that were asked for; each answer is a new
+// ElectionPreview, so that a front end can tell it from an older one.
 type ElectionPreview struct {
 	Strategy Strategy
+	Scope    Scope
 	Results  []PreviewResult
 	Total    int // partitions in the scope; Results may be fewer
 }

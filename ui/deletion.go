@@ -1,0 +1,123 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	"kstate/model"
+)
+
+// deletionList is the pane of the three deletion sets, one below the other.
+type deletionList struct {
+	list[deletionRow]
+}
+
+// deletionRow is a topic in a set, or, with an empty topic, the set's heading.
+type deletionRow struct {
+	set   model.DeletionSet
+	topic string
+}
+
+// deletionSource walks the headings and their topics.
+type deletionSource struct{ v *model.View }
+
+func (s deletionSource) topics(set model.DeletionSet) *model.TopicSet {
+	switch set {
+	case model.ToBeDeleted:
+		return &s.v.TopicsToBeDeleted
+	case model.DeletionStarted:
+		return &s.v.TopicsWithDeletionStarted
+	}
+	return &s.v.TopicsIneligibleForDeletion
+}
+
+func (s deletionSource) compare(a, b deletionRow) int {
+	if a.set != b.set {
+		return int(a.set) - int(b.set)
+	}
+	return strings.Compare(a.topic, b.topic)
+}
+
+func (s deletionSource) has(k deletionRow) bool {
+	return k.set != 0 && (k.topic == "" || s.topics(k.set).Has(k.topic))
+}
+
+func (s deletionSource) first() (deletionRow, bool) {
+	return deletionRow{set: model.ToBeDeleted}, true
+}
+
+func (s deletionSource) last() (deletionRow, bool) {
+	t, _ := s.topics(model.IneligibleForDeletion).Last()
+	return deletionRow{model.IneligibleForDeletion, t}, true
+}
+
+func (s deletionSource) after(k deletionRow) (deletionRow, bool) {
+	if t, ok := s.topics(k.set).After(k.topic); ok {
+		return deletionRow{k.set, t}, true
+	}
+	return deletionRow{set: k.set + 1}, k.set < model.IneligibleForDeletion
+}
+
+func (s deletionSource) before(k deletionRow) (deletionRow, bool) {
+	if k.topic != "" {
+		t, _ := s.topics(k.set).Before(k.topic)
+		return deletionRow{k.set, t}, true
+	}
+	if k.set <= model.ToBeDeleted {
+		return deletionRow{}, false
+	}
+	t, _ := s.topics(k.set - 1).Last()
+	return deletionRow{k.set - 1, t}, true
+}
+
+func (l *deletionList) draw(a area, f *model.Frame, focused bool) {
+	s := deletionSource{viewOf(f)}
+	a = a.title("Deletion", focused, deletionInfo(s.v))
+	for y, k := range l.rows(s, a.h) {
+		if k.topic == "" {
+			n := s.topics(k.set).Len()
+			x := a.put(0, y, countStyle(n, false, k.set == model.IneligibleForDeletion), k.set.String()+" "+itoa(n))
+			a.put(x+2, y, faint, deletionSetMeanings[k.set])
+		} else {
+			a.putIn(2, y, a.w/2-2, plain, k.topic) // what follows must not fall off the row
+			x := min(2+width(k.topic), a.w/2)
+			if k.set == model.IneligibleForDeletion {
+				x = a.put(x+2, y, warn, string(s.v.IneligibleReason(k.topic)))
+			}
+			a.put(x+2, y, faint, replicasByState(s.v.Topic(k.topic)))
+		}
+		if focused && k == l.cursor {
+			a.mark(y)
+		}
+	}
+}
+
+var deletionSetMeanings = map[model.DeletionSet]string{
+	model.ToBeDeleted:           "queued",
+	model.DeletionStarted:       "replicas are being deleted",
+	model.IneligibleForDeletion: "halted, with the reason",
+}
+
+func deletionInfo(v *model.View) string {
+	if v.TopicsToBeDeleted.Len() == 0 {
+		return "nothing queued"
+	}
+	return itoa(v.TopicsToBeDeleted.Len()) + " queued"
+}
+
+// replicasByState counts a topic's replicas: "OnlineReplica 2 OfflineReplica 1".
+func replicasByState(t *model.Topic) string {
+	if t == nil {
+		return "no longer known"
+	}
+	var parts []string
+	for _, s := range model.ReplicaStates {
+		if n := t.ReplicaCounts[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", s, n))
+		}
+	}
+	if parts == nil {
+		return "no replicas"
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,120 @@
+package ui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// help lists all keys with what they do, and why some do nothing now.
+type help struct {
+	scroll scroll
+	lines  []line // not yet broken at any width
+}
+
+const (
+	helpWidth  = 84
+	helpIndent = 12
+)
+
+func newHelp(d *dashboard) dialog {
+	h := &help{}
+	group := ""
+	for i := range d.keys {
+		b := &d.keys[i]
+		if b.group != group {
+			if group != "" {
+				h.lines = append(h.lines, nil)
+			}
+			group = b.group
+			h.lines = append(h.lines, line{{heading, group}})
+		}
+		l := line{{keyName, pad(b.shownKeys(), helpIndent)}, {plain, b.does}}
+		if why := b.why(d); why != "" {
+			l = append(l, span{warn, " [not now: " + why + "]"})
+		}
+		h.lines = append(h.lines, l)
+	}
+	entry := func(st style, sign, means string) {
+		h.lines = append(h.lines, line{{st, pad(sign, helpIndent)}, {plain, means}})
+	}
+	h.lines = append(h.lines, nil, line{{heading, "Signs"}})
+	entry(lastEdge, "━━►", "the transition that was taken last")
+	entry(nextEdge, "══►", "the transition that the step at hand proposes")
+	entry(plain, "Deletion...", "in the small graph DeletionStarted, DeletionSuccessful and DeletionIneligible are ReplicaDeletionStarted, ReplicaDeletionSuccessful and ReplicaDeletionIneligible")
+	entry(plain, "» · ~", "in the log: an input, a step, something inferred from outside")
+	entry(plain, "= ≠", "in the inspector: memory is as the znode says, or differs")
+	return h
+}
+
+// broken are the lines of the help for a width.
+func (h *help) broken(w int) []line {
+	var out []line
+	for _, l := range h.lines {
+		out = append(out, wrap(l, w, helpIndent)...)
+	}
+	return out
+}
+
+// wrap breaks a line at spaces; what follows is indented.
+func wrap(l line, w, indent int) []line {
+	var out []line
+	row, used := line{}, 0
+	for i, s := range l {
+		if i == 0 {
+			row, used = append(row, s), width(s.text)
+			continue
+		}
+		for _, word := range words(s.text) {
+			if n := width(word); used+n > w && used > indent {
+				out = append(out, row)
+				row, used = line{{plain, strings.Repeat(" ", indent)}}, indent
+			}
+			row = append(row, span{s.st, word})
+			used += width(word)
+		}
+	}
+	return append(out, row)
+}
+
+// words cuts a text behind each space.
+func words(s string) []string {
+	var out []string
+	from := 0
+	for i := range len(s) {
+		if s[i] == ' ' {
+			out = append(out, s[from:i+1])
+			from = i + 1
+		}
+	}
+	return append(out, s[from:])
+}
+
+func (h *help) title() string { return "Help" }
+
+func (h *help) size(*dashboard) (int, int) { return helpWidth, len(h.broken(helpWidth)) }
+
+func (h *help) draw(a area, _ *dashboard) {
+	lines := h.broken(a.w)
+	body := a.sub(0, 0, a.w, a.h-1)
+	h.scroll.fit(len(lines), body.h)
+	for y := 0; y < body.h && h.scroll.y+y < len(lines); y++ {
+		body.putLine(y, lines[h.scroll.y+y], 0)
+	}
+	if rest := len(lines) - h.scroll.y - body.h; rest > 0 {
+		a.put(0, a.h-1, faint, "↓ "+itoa(rest)+" more lines")
+	}
+}
+
+func (h *help) press(_ *dashboard, k tea.KeyPressMsg) outcome {
+	switch k.String() {
+	case "esc", "q", "?", "enter":
+		return outcome{close: 1}
+	}
+	h.scroll.move(movementOf(k.String()))
+	return outcome{}
+}
+
+func (h *help) paste(string) {}
+
+func (h *help) keys() string { return "↑ ↓ page up, page down scroll   esc closes" }

@@ -1,0 +1,237 @@
+package ui
+
+import (
+	"fmt"
+	"time"
+
+	"kstate/model"
+)
+
+// history is the pane of events and of everything that happened. It follows
+// what comes until it is scrolled back; then it stays where it is.
+type history struct {
+	back bool // scrolled back: top holds
+	top  int  // the record on the first row, counted from the first ever kept
+	x    int  // columns scrolled to the right
+	page int
+	zone *time.Location
+
+	outcomes map[*model.Result]string // of the records shown; see outcome
+}
+
+// move scrolls; moving to the end follows again.
+func (h *history) move(m movement, v model.HistoryView) bool {
+	first, last := v.First, v.First+v.N
+	top := h.top
+	if !h.back {
+		top = last - h.page
+	}
+	switch m {
+	case moveUp:
+		top--
+	case moveDown:
+		top++
+	case movePageUp:
+		top -= h.page
+	case movePageDown:
+		top += h.page
+	case moveHome:
+		top, h.x = first, 0
+	case moveEnd:
+		top, h.x = last, 0
+	case moveLeft:
+		h.x = max(0, h.x-sideStep)
+		return true
+	case moveRight:
+		h.x += sideStep
+		return true
+	default:
+		return false
+	}
+	h.back = top < last-h.page
+	h.top = max(top, first)
+	return true
+}
+
+// draw shows the event at work and the queue, then the log.
+func (h *history) draw(a area, f *model.Frame, focused bool) {
+	a = a.title("Log", focused, h.info(f))
+	if a.h >= 8 {
+		a = h.drawQueue(a, f)
+	}
+	h.drawLog(a, f.History)
+}
+
+func (h *history) info(f *model.Frame) string {
+	info := itoa(f.History.First+f.History.N) + " records"
+	if f.History.First > 0 {
+		info += ", the first " + itoa(f.History.First) + " no longer kept"
+	}
+	if h.back {
+		info += ", scrolled back (end follows)"
+	}
+	return info
+}
+
+const queueShown = 3
+
+// drawQueue takes its rows off the top of the area: the event at work, the head
+// of the queue, a rule.
+func (h *history) drawQueue(a area, f *model.Frame) area {
+	x := a.put(0, 0, faint, "at work ")
+	if e := f.Event; e != nil {
+		x = a.put(x, 0, strong, e.Event.String())
+		a.put(x+1, 0, faint, eventOrigin(e, f.Now))
+	} else {
+		a.put(x, 0, faint, "nothing")
+	}
+	x = a.put(0, 1, faint, "queue   ")
+	a.put(x, 1, countStyle(f.QueueLen, false, f.QueueLen > 100), itoa(f.QueueLen))
+	y := 2
+	for i := range f.Queue {
+		if i == queueShown {
+			break
+		}
+		e := &f.Queue[i]
+		x := a.put(8, y, plain, e.Event.String())
+		a.put(x+1, y, faint, eventOrigin(e, f.Now))
+		y++
+	}
+	if more := f.QueueLen - (y - 2); more > 0 {
+		a.put(8, y, faint, "and "+itoa(more)+" more")
+		y++
+	}
+	a.fill(0, y, a.w, border, "╌")
+	return a.below(y + 1)
+}
+
+func eventOrigin(e *model.QueuedEvent, now int64) string {
+	s := fmt.Sprintf("#%d, queued %s ago", e.Seq, duration(now-e.EnqueuedAt))
+	if e.Cause != "" {
+		s += ", by " + e.Cause
+	}
+	return s
+}
+
+// drawLog shows the newest records, or those from top on.
+func (h *history) drawLog(a area, v model.HistoryView) {
+	h.page = max(a.h, 1)
+	from := v.N - a.h
+	if h.back {
+		h.top = max(h.top, v.First)
+		from = min(h.top-v.First, from)
+		h.back = h.top < v.First+v.N-h.page
+	}
+	from = max(from, 0)
+	for y := 0; y < a.h && from+y < v.N; y++ {
+		h.drawRecord(a, y, v.At(from+y))
+	}
+	if v.N == 0 {
+		a.put(1, 0, faint, "nothing has happened yet")
+	}
+}
+
+func (h *history) drawRecord(a area, y int, r *model.Record) {
+	var clock [16]byte
+	x := a.put(0, y, faint, string(time.UnixMilli(r.At).In(h.zone).AppendFormat(clock[:0], "15:04:05.000")))
+	mark, st, text := "»", good, ""
+	switch {
+	case r.Step != nil:
+		mark, st, text = "·", stepStyle(r.Step), r.Step.String()
+	case r.Input != nil:
+		text = r.Input.String()
+	}
+	if r.Inferred {
+		mark = "~"
+	}
+	x = a.putNumber(x+1, y, 7, faint, r.Position)
+	x = a.put(x+1, y, faint, mark)
+	rest := a.sub(x+1, y, a.w-x-1, 1)
+	if h.x > 0 {
+		text = cutLeft(text, h.x)
+	}
+	x = rest.put(0, 0, st, text)
+	if s := h.outcome(r.Result); s != "" {
+		rest.put(x+1, 0, warn, s)
+	}
+}
+
+// putNumber writes a number that ends w columns behind x, or further when it is long.
+func (a area) putNumber(x, y, w int, st style, n uint64) int {
+	s := itoa(n)
+	return a.put(max(x, x+w-len(s)), y, st, s)
+}
+
+// cutLeft drops the first n columns of a text.
+func cutLeft(s string, n int) string {
+	for n > 0 && len(s) > 0 {
+		_, w, size := glyph(s)
+		n, s = n-w, s[size:]
+	}
+	return s
+}
+
+const outcomesKept = 512
+
+// outcome says how a call went wrong; empty when it did not. A call may hold
+// very many operations: what was found is remembered.
+func (h *history) outcome(r *model.Result) string {
+	if r == nil {
+		return ""
+	}
+	s, ok := h.outcomes[r]
+	if !ok {
+		if h.outcomes == nil || len(h.outcomes) >= outcomesKept {
+			h.outcomes = map[*model.Result]string{}
+		}
+		s = outcomeOf(r)
+		h.outcomes[r] = s
+	}
+	return s
+}
+
+func outcomeOf(r *model.Result) string {
+	if r.Code != model.CodeOK {
+		return r.Code.String()
+	}
+	for i := range r.Ops {
+		o := &r.Ops[i]
+		if o.Check != model.CodeOK {
+			return "fenced: " + o.Check.String()
+		}
+		if o.Code != model.CodeOK {
+			return fmt.Sprintf("op %d: %s", i+1, o.Code)
+		}
+	}
+	return ""
+}
+
+// stepStyle tells steps apart at a glance: what moves, what fails, what writes.
+func stepStyle(s model.Step) style {
+	switch s := s.(type) {
+	case *model.Begin, *model.End:
+		return heading
+	case *model.MovePartition, *model.MoveReplica, *model.Elect:
+		return strong
+	case *model.RefusePartition, *model.RefuseReplica:
+		return bad
+	case *model.Mark:
+		return warn
+	case *model.Log:
+		if s.Level >= model.Error {
+			return bad
+		}
+		if s.Level == model.Warn {
+			return warn
+		}
+		return faint
+	case *model.Call:
+		if s.Writes() {
+			return plain
+		}
+		return faint
+	case *model.Send, *model.Link, *model.Reply:
+		return plain
+	}
+	return faint
+}

@@ -1,0 +1,278 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+
+	"kstate/model"
+)
+
+// inspector is the pane that shows what the controller remembers of one subject
+// beside what its znodes say, and what the step at hand would write.
+type inspector struct {
+	scroll
+	subject  model.Subject
+	payloads payloads
+	decoded  decoded
+
+	narrow    bool // no room for two columns
+	pathWidth int  // to which paths are cut, on their left
+}
+
+// twoColumns is the width from which memory and znodes stand side by side.
+const twoColumns = 70
+
+func (in *inspector) choose(s model.Subject) {
+	in.subject, in.scroll = s, scroll{}
+}
+
+func (in *inspector) draw(a area, f *model.Frame, focused bool) {
+	a = a.title("Inspector", focused, subjectName(in.subject))
+	in.narrow, in.pathWidth = a.w < twoColumns, a.w
+	if !in.narrow {
+		in.pathWidth = leftColumn(a.w)
+	}
+	step := in.stepColumns(f)
+	if step.empty() {
+		in.drawSubject(a, f)
+		return
+	}
+	h := min(step.height(a.w)+1, a.h*2/5)
+	if in.subject.Kind == model.NoSubject {
+		h = a.h - 2
+	}
+	in.drawSubject(a.sub(0, 0, a.w, a.h-h), f)
+	s := a.below(a.h-h).title(fmt.Sprintf("Step at hand, #%d", f.Position), focused, "")
+	step.draw(s, scroll{x: in.x})
+}
+
+func (in *inspector) drawSubject(a area, f *model.Frame) {
+	if in.subject.Kind == model.NoSubject {
+		a.put(1, 0, faint, "Nothing chosen: enter on a topic, partition, replica or broker inspects it.")
+		return
+	}
+	c := columns{left: in.memory(f), right: in.znodes(f)}
+	in.fit(c.height(a.w), a.h)
+	c.draw(a, in.scroll)
+}
+
+// subjectName is how a subject is called on the screen.
+func subjectName(s model.Subject) string {
+	switch s.Kind {
+	case model.TopicSubject:
+		return "topic " + s.Topic
+	case model.PartitionSubject:
+		return "partition " + model.TP(s.Topic, s.Partition).String()
+	case model.ReplicaSubject:
+		return "replica " + model.Replica{TopicPartition: model.TP(s.Topic, s.Partition), Broker: s.Broker}.String()
+	case model.BrokerSubject:
+		return "broker " + itoa(s.Broker)
+	}
+	return ""
+}
+
+// columns are two stacks of lines: side by side where there is room, one above
+// the other where there is not.
+type columns struct{ left, right []line }
+
+func (c columns) empty() bool { return len(c.left)+len(c.right) == 0 }
+
+func (c columns) height(w int) int {
+	if w >= twoColumns {
+		return max(len(c.left), len(c.right))
+	}
+	return len(c.left) + len(c.right)
+}
+
+// draw shows the lines from the scrolled place on. Where not all fit, the last
+// row says how many are missing.
+func (c columns) draw(a area, s scroll) {
+	if rest := c.height(a.w) - s.y - a.h; rest > 0 && a.h > 0 {
+		a.put(0, a.h-1, faint, fmt.Sprintf("↓ %d more lines", rest+1))
+		a = a.sub(0, 0, a.w, a.h-1)
+	}
+	if a.w < twoColumns {
+		all := append(slices.Clip(c.left), c.right...)
+		drawLines(a, all, s)
+		return
+	}
+	half := leftColumn(a.w)
+	for y := range a.h {
+		a.put(half, y, border, "│")
+	}
+	drawLines(a.sub(0, 0, half, a.h), c.left, s)
+	drawLines(a.sub(half+2, 0, a.w-half-2, a.h), c.right, s)
+}
+
+// leftColumn is the width of the left one of two columns; the other one has
+// three columns less.
+func leftColumn(w int) int { return w/2 - 1 }
+
+func drawLines(a area, lines []line, s scroll) {
+	for y := 0; y < a.h && s.y+y < len(lines); y++ {
+		a.putLine(y, lines[s.y+y], s.x)
+	}
+}
+
+// inspection is what was read of the chosen subject; nil while it is being read.
+func (in *inspector) inspection(f *model.Frame) *model.Inspection {
+	if f.Inspection == nil || f.Inspection.Subject != in.subject {
+		return nil
+	}
+	return f.Inspection
+}
+
+// znodes are the znodes of the subject as they were read.
+func (in *inspector) znodes(f *model.Frame) []line {
+	r := in.inspection(f)
+	if r == nil {
+		return []line{{{faint, "reading its znodes …"}}}
+	}
+	var out []line
+	for i := range r.Znodes {
+		if i > 0 {
+			out = append(out, nil)
+		}
+		out = in.appendZnode(out, &r.Znodes[i])
+	}
+	return out
+}
+
+func (in *inspector) appendZnode(out []line, z *model.Znode) []line {
+	out = append(out, line{{strong, in.path(z.Path)}})
+	switch {
+	case z.Err != "":
+		return append(out, line{{bad, "cannot be read: " + z.Err}})
+	case z.Missing:
+		return append(out, line{{faint, "does not exist"}})
+	}
+	about := fmt.Sprintf("version %d  czxid %d  mzxid %d", z.Stat.Version, z.Stat.Czxid, z.Stat.Mzxid)
+	if z.Stat.EphemeralOwner != 0 {
+		about += fmt.Sprintf("  ephemeral of 0x%x", z.Stat.EphemeralOwner)
+	}
+	out = append(out, line{{faint, about}})
+	return append(out, in.payloads.lines(z.Data)...)
+}
+
+// stepColumns is what the step at hand is about: an election's candidates, a
+// call's znodes before and after.
+func (in *inspector) stepColumns(f *model.Frame) columns {
+	switch s := f.At.(type) {
+	case *model.Elect:
+		return columns{left: electLines(s)}
+	case *model.Call:
+		if z := f.StepZnodes; z != nil && z.Position == f.Position {
+			return in.changeColumns(z)
+		}
+	}
+	return columns{}
+}
+
+func electLines(s *model.Elect) []line {
+	out := []line{{{strong, s.TopicPartition.String()}}, {{plain, s.Verdict.String()}}}
+	return append(out, candidateLines(&s.Verdict)...)
+}
+
+// candidateLines says of each candidate which conditions it met.
+func candidateLines(v *model.Verdict) []line {
+	var out []line
+	for _, c := range v.Candidates {
+		st, mark := faint, "  "
+		if c.Broker == v.Leader {
+			st, mark = good, "► "
+		}
+		text := fmt.Sprintf("%sbroker %d: ", mark, c.Broker)
+		switch {
+		case !c.Registered:
+			text += "not registered"
+		case c.ShuttingDown:
+			text += "shutting down"
+		case c.OfflineDir:
+			text += "log directory failed"
+		default:
+			text += "live"
+		}
+		if c.InISR {
+			text += ", in the ISR"
+		} else {
+			text += ", not in the ISR"
+		}
+		out = append(out, line{{st, text}})
+	}
+	return out
+}
+
+const changesShown = 40
+
+// changeColumns sets the written znodes' content before and after side by side.
+func (in *inspector) changeColumns(z *model.StepZnodes) columns {
+	var c columns
+	for i := range z.Changes {
+		if i == changesShown {
+			c.left = append(c.left, line{{faint, fmt.Sprintf("and %d more writes", len(z.Changes)-i)}})
+			break
+		}
+		ch := &z.Changes[i]
+		before := in.appendZnode(nil, &ch.Before)
+		after := []line{{{strong, ch.Op.Kind.String()}, {faint, versionText(&ch.Op)}}}
+		if ch.Op.Kind == model.OpDelete {
+			after = append(after, line{{removed, "the znode goes"}})
+		} else {
+			after = append(after, line{{faint, "data after it"}})
+			after = append(after, in.payloads.lines(ch.Op.Data)...)
+		}
+		markChanged(before, after)
+		if in.narrow {
+			c.left = append(append(append(c.left, before...), after...), nil)
+			continue
+		}
+		n := max(len(before), len(after)) + 1
+		c.left = append(c.left, append(before, make([]line, n-len(before))...)...)
+		c.right = append(c.right, append(after, make([]line, n-len(after))...)...)
+	}
+	return c
+}
+
+// headLines are the lines of a znode in front of its payload.
+const headLines = 2
+
+// markChanged marks, in place, the payload lines that only one side has.
+func markChanged(before, after []line) {
+	mark := func(lines, others []line, st style, sign string) {
+		known := map[string]bool{}
+		for _, l := range others[min(headLines, len(others)):] {
+			known[l.text()] = true
+		}
+		for i := min(headLines, len(lines)); i < len(lines); i++ {
+			if text := lines[i].text(); !known[text] {
+				lines[i] = line{{st, sign + text}}
+			} else {
+				lines[i] = append(line{{plain, " "}}, lines[i]...)
+			}
+		}
+	}
+	old := append([]line(nil), before...)
+	mark(before, after, removed, "-")
+	mark(after, old, added, "+")
+}
+
+// path cuts a path on its left: its end tells more.
+func (in *inspector) path(p string) string {
+	if w := width(p); w > in.pathWidth {
+		return ellipsis + cutLeft(p, w-in.pathWidth+1)
+	}
+	return p
+}
+
+// versionText says which data version a write expects.
+func versionText(o *model.Op) string {
+	switch {
+	case o.Kind == model.OpCreate && o.Ephemeral:
+		return " ephemeral"
+	case o.Kind == model.OpCreate:
+		return ""
+	case o.Version == model.AnyVersion:
+		return " any version"
+	}
+	return fmt.Sprintf(" if version %d", o.Version)
+}

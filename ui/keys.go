@@ -1,0 +1,291 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kstate/model"
+)
+
+// binding is one key: the table of bindings makes the footer, the help screen
+// and docs/keys.md.
+type binding struct {
+	keys  []string // as Bubble Tea names them; any of them
+	name  string   // a word or two, for the footer
+	does  string   // what it does, for the help
+	group string
+	// footer: shown at the bottom of the screen, where there is room.
+	footer bool
+	// disabled says why the key does nothing now; nil or "" when it works.
+	disabled func(*dashboard) string
+	run      func(*dashboard) tea.Cmd
+}
+
+const (
+	runGroup     = "Run"
+	clusterGroup = "Cluster"
+	lookGroup    = "Look"
+)
+
+// keyTable is the table, in the order in which it is shown.
+func keyTable() []binding {
+	return []binding{
+		{keys: []string{"space"}, name: "pause", does: "hold at the next step, or continue when held", group: runGroup, footer: true,
+			disabled: noFrame, run: (*dashboard).togglePause},
+		{keys: []string{"c"}, name: "continue", does: "run on", group: runGroup,
+			disabled: isRunning, run: command(func(*dashboard) model.Command { return model.Continue{} })},
+		{keys: []string{"e"}, name: "event", does: "take the step at hand and hold at the next event", group: runGroup, footer: true,
+			disabled: cannotStep, run: stepBy(model.EventGrain)},
+		{keys: []string{"b"}, name: "batch", does: "take the step at hand and hold at the next batch of requests, or anything coarser", group: runGroup, footer: true,
+			disabled: cannotStep, run: stepBy(model.BatchGrain)},
+		{keys: []string{"t"}, name: "transition", does: "take the step at hand and hold at the next transition, or anything coarser", group: runGroup, footer: true,
+			disabled: cannotStep, run: stepBy(model.TransitionGrain)},
+		{keys: []string{"i"}, name: "I/O", does: "take the step at hand and hold at the very next one", group: runGroup, footer: true,
+			disabled: cannotStep, run: stepBy(model.IOGrain)},
+
+		{keys: []string{"E"}, name: "elect", does: "elect leaders by one of the five strategies on what is chosen: first a preview, then a question", group: clusterGroup, footer: true,
+			disabled: noFrame, run: open(newElection)},
+		{keys: []string{"C"}, name: "create", does: "create a topic", group: clusterGroup, footer: true,
+			disabled: cannotWrite, run: open(newCreateTopic)},
+		{keys: []string{"A"}, name: "add partitions", does: "add partitions to a topic", group: clusterGroup,
+			disabled: cannotWrite, run: open(newAddPartitions)},
+		{keys: []string{"D"}, name: "delete", does: "delete a topic; its name has to be typed", group: clusterGroup, footer: true,
+			disabled: cannotWrite, run: open(newDeleteTopic)},
+		{keys: []string{"R"}, name: "reassign", does: "move a partition to other brokers, or take a running move back", group: clusterGroup,
+			disabled: cannotWrite, run: open(newReassign)},
+		{keys: []string{"K"}, name: "kill", does: "kill a broker of the lab, as kill -9 does", group: clusterGroup, footer: true,
+			disabled: labOnly, run: open(newKill)},
+		{keys: []string{"S"}, name: "start", does: "start a broker of the lab that is down, or a new one", group: clusterGroup,
+			disabled: labOnly, run: open(newStart)},
+		{keys: []string{"T"}, name: "shut down", does: "shut a broker of the lab down in the controlled way", group: clusterGroup,
+			disabled: labOnly, run: open(newShutDown)},
+		{keys: []string{"X"}, name: "reset", does: "start the lab anew with its first content", group: clusterGroup,
+			disabled: labOnly, run: open(newReset)},
+
+		{keys: []string{"enter"}, name: "inspect", does: "show memory and znodes of the chosen topic, partition, replica or broker", group: lookGroup, footer: true,
+			disabled: nothingChosen, run: (*dashboard).inspect},
+		{keys: []string{"/"}, name: "filter", does: "show only what contains a text; topic-12 finds one partition", group: lookGroup, footer: true,
+			disabled: noFilter, run: (*dashboard).openPrompt},
+		{keys: []string{"esc"}, name: "back", does: "close a dialog, clear a filter, leave the inspector", group: lookGroup,
+			disabled: nothingToLeave, run: (*dashboard).leave},
+		{keys: []string{"tab"}, name: "next view", does: "go to the next view", group: lookGroup, run: turn(+1)},
+		{keys: []string{"shift+tab"}, name: "previous view", does: "go to the previous view", group: lookGroup, run: turn(-1)},
+		{keys: []string{"1"}, name: "graphs", does: "both graphs of states, with counts and the transition at hand", group: lookGroup, run: show(graphsView)},
+		{keys: []string{"2"}, name: "topics", does: "the topics", group: lookGroup, run: show(topicsView)},
+		{keys: []string{"3"}, name: "partitions", does: "the partitions; left and right choose a replica", group: lookGroup, run: show(partitionsView)},
+		{keys: []string{"4"}, name: "brokers", does: "the brokers", group: lookGroup, run: show(brokersView)},
+		{keys: []string{"5"}, name: "deletion", does: "topicsToBeDeleted, topicsWithDeletionStarted, topicsIneligibleForDeletion", group: lookGroup, run: show(deletionView)},
+		{keys: []string{"6"}, name: "requests", does: "the open batch, and the queue of requests to each broker", group: lookGroup, run: show(requestsView)},
+		{keys: []string{"7"}, name: "log", does: "the event at work, the event queue, and everything that happened", group: lookGroup, run: show(logView)},
+		{keys: []string{"8"}, name: "inspector", does: "memory and znodes of what was inspected, and what the step at hand writes", group: lookGroup, run: show(inspectorView)},
+		{keys: []string{"up", "k"}, name: "up", does: "one row up", group: lookGroup, disabled: cannotMove, run: move(moveUp)},
+		{keys: []string{"down", "j"}, name: "down", does: "one row down", group: lookGroup, disabled: cannotMove, run: move(moveDown)},
+		{keys: []string{"pgup", "ctrl+b"}, name: "page up", does: "one page up", group: lookGroup, disabled: cannotMove, run: move(movePageUp)},
+		{keys: []string{"pgdown", "ctrl+f"}, name: "page down", does: "one page down", group: lookGroup, disabled: cannotMove, run: move(movePageDown)},
+		{keys: []string{"home", "g"}, name: "first", does: "to the first row", group: lookGroup, disabled: cannotMove, run: move(moveHome)},
+		{keys: []string{"end", "G"}, name: "last", does: "to the last row; the log follows again", group: lookGroup, disabled: cannotMove, run: move(moveEnd)},
+		{keys: []string{"left", "h"}, name: "left", does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
+		{keys: []string{"right", "l"}, name: "right", does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveRight)},
+		{keys: []string{"?"}, name: "help", does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
+		{keys: []string{"ctrl+l"}, name: "redraw", does: "draw the screen anew", group: lookGroup, run: func(*dashboard) tea.Cmd { return tea.ClearScreen }},
+		{keys: []string{"ctrl+z"}, name: "suspend", does: "go to the background; not in control mode", group: lookGroup,
+			disabled: cannotSuspend, run: func(*dashboard) tea.Cmd { return tea.Suspend }},
+		{keys: []string{"q", "ctrl+c"}, name: "quit", does: "end kstate; in control mode it asks first, for it resigns", group: lookGroup, footer: true, run: (*dashboard).quit},
+	}
+}
+
+// bindingOf finds the binding of a key.
+func (d *dashboard) bindingOf(key string) *binding {
+	for i := range d.keys {
+		if slices.Contains(d.keys[i].keys, key) {
+			return &d.keys[i]
+		}
+	}
+	return nil
+}
+
+// why says why a key does nothing now; empty when it works.
+func (b *binding) why(d *dashboard) string {
+	if b.disabled == nil {
+		return ""
+	}
+	return b.disabled(d)
+}
+
+// label is the name in the footer.
+func (b *binding) label(d *dashboard) string {
+	if b.keys[0] == "space" && d.frame != nil && d.frame.Run == model.Paused {
+		return "continue"
+	}
+	return b.name
+}
+
+// The reasons for which keys do nothing.
+
+func noFrame(d *dashboard) string {
+	if d.frame == nil {
+		return "nothing was received yet"
+	}
+	return ""
+}
+
+func isRunning(d *dashboard) string {
+	if d.frame != nil && d.frame.Run == model.Running {
+		return "it is running already"
+	}
+	return noFrame(d)
+}
+
+func cannotStep(d *dashboard) string {
+	if d.frame != nil && d.frame.Run == model.Running {
+		return "it is running: pause first (space)"
+	}
+	return noFrame(d)
+}
+
+func cannotWrite(d *dashboard) string {
+	if d.frame != nil && d.frame.ReadOnly {
+		return fmt.Sprintf("%s mode is read only here", d.frame.Mode)
+	}
+	return noFrame(d)
+}
+
+func labOnly(d *dashboard) string {
+	if d.frame != nil && d.frame.Mode != model.LabMode {
+		return fmt.Sprintf("only the lab has brokers of its own, and this is %s mode", d.frame.Mode)
+	}
+	return cannotWrite(d)
+}
+
+func nothingChosen(d *dashboard) string {
+	if d.frame != nil && d.chosen().Kind == model.NoSubject {
+		return "choose a topic, partition, replica or broker first (views 2 to 5)"
+	}
+	return noFrame(d)
+}
+
+func noFilter(d *dashboard) string {
+	switch d.view {
+	case topicsView, partitionsView, brokersView:
+		return noFrame(d)
+	}
+	return "only topics, partitions and brokers can be filtered (views 2 to 4)"
+}
+
+func nothingToLeave(d *dashboard) string {
+	if d.view == inspectorView || d.filterText() != "" {
+		return ""
+	}
+	return "there is nothing to close"
+}
+
+func cannotMove(d *dashboard) string {
+	if d.view == graphsView {
+		return "there is nothing to scroll in the graphs"
+	}
+	return noFrame(d)
+}
+
+func cannotMoveSideways(d *dashboard) string {
+	switch d.view {
+	case topicsView, partitionsView, logView, inspectorView:
+		return noFrame(d)
+	}
+	return "there is nothing to the side"
+}
+
+func cannotSuspend(d *dashboard) string {
+	if d.frame != nil && d.frame.Mode == model.ControlMode {
+		return "a suspended controller would hold up the cluster; quit instead"
+	}
+	return ""
+}
+
+// What keys run.
+
+func command(of func(*dashboard) model.Command) func(*dashboard) tea.Cmd {
+	return func(d *dashboard) tea.Cmd {
+		d.do(of(d))
+		return nil
+	}
+}
+
+func stepBy(g model.Grain) func(*dashboard) tea.Cmd {
+	return command(func(d *dashboard) model.Command { return model.StepBy{Grain: g, Position: d.frame.Position} })
+}
+
+func open(of func(*dashboard) dialog) func(*dashboard) tea.Cmd {
+	return func(d *dashboard) tea.Cmd {
+		d.dialogs = append(d.dialogs, of(d))
+		return nil
+	}
+}
+
+func show(v view) func(*dashboard) tea.Cmd {
+	return func(d *dashboard) tea.Cmd {
+		d.show(v)
+		return nil
+	}
+}
+
+func turn(by int) func(*dashboard) tea.Cmd {
+	return func(d *dashboard) tea.Cmd {
+		d.show(view((int(d.view) + by + int(viewCount)) % int(viewCount)))
+		return nil
+	}
+}
+
+func move(m movement) func(*dashboard) tea.Cmd {
+	return func(d *dashboard) tea.Cmd {
+		d.move(m)
+		return nil
+	}
+}
+
+// shownKey is how a key is written for people.
+func shownKey(k string) string {
+	switch k {
+	case "up":
+		return "↑"
+	case "down":
+		return "↓"
+	case "left":
+		return "←"
+	case "right":
+		return "→"
+	}
+	return k
+}
+
+func (b *binding) shownKeys() string {
+	shown := make([]string, len(b.keys))
+	for i, k := range b.keys {
+		shown[i] = shownKey(k)
+	}
+	return strings.Join(shown, " ")
+}
+
+// KeysMarkdown is docs/keys.md, written from the table of keys.
+func KeysMarkdown() string {
+	var b strings.Builder
+	b.WriteString("# Keys\n\nWritten by `go test ./ui -run TestKeysDocument -update` from the table of keys in `ui/keys.go`.\n" +
+		"A key that does nothing at the moment says why when it is pressed.\n")
+	group := ""
+	table := keyTable()
+	for i := range table {
+		k := &table[i]
+		if k.group != group {
+			group = k.group
+			fmt.Fprintf(&b, "\n## %s\n\n| Key | Name | Does |\n|---|---|---|\n", group)
+		}
+		keys := make([]string, len(k.keys))
+		for j, name := range k.keys {
+			keys[j] = "`" + shownKey(name) + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(keys, " "), k.name, k.does)
+	}
+	return b.String()
+}

@@ -1,0 +1,496 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kstate/model"
+)
+
+// decoded is what the znodes of an inspection say, decoded once for each.
+type decoded struct {
+	of         *model.Inspection
+	topic      *model.TopicAssignment
+	leadership *model.LeaderIsrAndControllerEpoch
+	broker     *model.BrokerRegistration
+	marker     tristate // the delete marker
+	stateRead  bool     // the state znode was read: nil leadership means none
+	topicRead  bool
+	brokerRead bool
+	errors     []string
+}
+
+// tristate is yes, no, or not known.
+type tristate uint8
+
+const (
+	unknown tristate = iota
+	yes
+	no
+)
+
+// decode reads the znodes as a controller does.
+func decode(r *model.Inspection) decoded {
+	d := decoded{of: r}
+	if r == nil {
+		return d
+	}
+	for i := range r.Znodes {
+		z := &r.Znodes[i]
+		if z.Err != "" {
+			continue
+		}
+		if err := d.decodeZnode(z); err != nil {
+			d.errors = append(d.errors, err.Error())
+		}
+	}
+	return d
+}
+
+func (d *decoded) decodeZnode(z *model.Znode) error {
+	path := kafkaPath(z.Path)
+	switch model.ParsePath(path).Kind {
+	case model.DeleteTopicZnode:
+		d.marker = yes
+		if z.Missing {
+			d.marker = no
+		}
+	case model.PartitionStateZnode:
+		if z.Missing {
+			d.stateRead = true
+			return nil
+		}
+		l, present, err := model.DecodePartitionState(path, z.Data)
+		if err != nil {
+			return err
+		}
+		d.stateRead = true
+		if present {
+			l.PartitionEpoch = z.Stat.Version
+			d.leadership = &l
+		}
+	case model.TopicZnode:
+		if z.Missing {
+			d.topicRead = true
+			return nil
+		}
+		t, present, err := model.DecodeTopic(path, z.Data)
+		if err != nil {
+			return err
+		}
+		d.topicRead = true
+		if present {
+			d.topic = &t
+		}
+	case model.BrokerZnode:
+		if z.Missing {
+			d.brokerRead = true
+			return nil
+		}
+		b, err := model.DecodeBroker(path, z.Data)
+		if err != nil {
+			return err
+		}
+		b.Epoch = z.Stat.Czxid
+		d.brokerRead, d.broker = true, &b
+	}
+	return nil
+}
+
+// kafkaPath takes a chroot off a path, as far as it can be told.
+func kafkaPath(path string) string {
+	if model.ParsePath(path).Kind != model.UnknownZnode {
+		return path
+	}
+	for _, root := range []string{"/brokers/", "/admin/", "/config/"} {
+		if i := strings.Index(path, root); i > 0 {
+			return path[i:]
+		}
+	}
+	return path
+}
+
+// facts builds the lines of the controller's memory.
+type facts struct {
+	lines   []line
+	differs int
+}
+
+const factWidth = 17
+
+// plainFact is a remembered value with nothing to compare it to.
+func (fs *facts) plainFact(name, value string) {
+	fs.lines = append(fs.lines, line{{faint, pad(name, factWidth)}, {plain, value}})
+}
+
+// fact is a remembered value beside what the znode says, when that is known.
+func (fs *facts) fact(name, value, znode string, known bool) {
+	l := line{{faint, pad(name, factWidth)}, {plain, value}}
+	switch {
+	case !known:
+	case value == znode:
+		l = append(l, span{faint, " ="})
+	default:
+		l = append(l, span{bad, " ≠ znode " + znode})
+		fs.differs++
+	}
+	fs.lines = append(fs.lines, l)
+}
+
+// derived is a remembered state beside what follows from the znodes.
+func (fs *facts) derived(name, value, tree string) {
+	l := line{{faint, pad(name, factWidth)}, {strong, value}}
+	if tree != "" && value != tree {
+		l = append(l, span{bad, " ≠ tree " + tree})
+		fs.differs++
+	}
+	fs.lines = append(fs.lines, l)
+}
+
+// member says whether something is in a set.
+func (fs *facts) member(in bool, set, why string) {
+	if !in {
+		fs.lines = append(fs.lines, line{{faint, "  not in " + set}})
+		return
+	}
+	l := line{{warn, "✓ in " + set}}
+	if why != "" {
+		l = append(l, span{warn, ": " + why})
+	}
+	fs.lines = append(fs.lines, l)
+}
+
+func (fs *facts) note(st style, text string) { fs.lines = append(fs.lines, line{{st, text}}) }
+
+func pad(s string, w int) string {
+	if n := width(s); n < w {
+		return s + strings.Repeat(" ", w-n)
+	}
+	return s + " "
+}
+
+// memory is what the controller remembers of the subject.
+func (in *inspector) memory(f *model.Frame) []line {
+	if r := in.inspection(f); in.decoded.of != r {
+		in.decoded = decode(r)
+	}
+	d, v, s := &in.decoded, viewOf(f), in.subject
+	fs := &facts{}
+	fs.note(faint, "in memory: = as znode, ≠ different")
+	switch s.Kind {
+	case model.TopicSubject:
+		topicFacts(fs, v, d, s.Topic)
+	case model.PartitionSubject:
+		partitionFacts(fs, f, d, model.TP(s.Topic, s.Partition))
+	case model.ReplicaSubject:
+		replicaFacts(fs, f, d, model.Replica{TopicPartition: model.TP(s.Topic, s.Partition), Broker: s.Broker})
+	case model.BrokerSubject:
+		brokerFacts(fs, f, d, s.Broker)
+	}
+	for _, e := range d.errors {
+		fs.note(bad, e)
+	}
+	if fs.differs > 0 {
+		fs.note(bad, fmt.Sprintf("%d differences", fs.differs))
+	}
+	return fs.lines
+}
+
+func idList(ids []int32) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	return model.JoinIDs(ids)
+}
+
+func deletionFacts(fs *facts, v *model.View, d *decoded, topic string) {
+	queued := v.IsQueued(topic)
+	fs.member(queued, model.ToBeDeleted.String(), "")
+	if d.marker == yes && !queued {
+		fs.note(bad, "≠ tree: the delete marker exists")
+		fs.differs++
+	}
+	if d.marker == no && queued {
+		fs.note(bad, "≠ tree: there is no delete marker")
+		fs.differs++
+	}
+	fs.member(v.TopicsWithDeletionStarted.Has(topic), model.DeletionStarted.String(), "")
+	fs.member(v.TopicsIneligibleForDeletion.Has(topic), model.IneligibleForDeletion.String(), string(v.IneligibleReason(topic)))
+}
+
+// comparedPartitions bounds how many assignments are compared for one picture.
+const comparedPartitions = 1000
+
+func topicFacts(fs *facts, v *model.View, d *decoded, topic string) {
+	t := v.Topic(topic)
+	if t == nil {
+		fs.note(warn, "nothing is remembered of this topic")
+		deletionFacts(fs, v, d, topic)
+		return
+	}
+	if !t.Known {
+		fs.note(warn, "no longer in allTopics; states that Kafka leaves behind:")
+	}
+	if t.Unreadable != "" {
+		fs.note(bad, "unreadable: "+t.Unreadable)
+	}
+	var id model.Uuid
+	parts := 0
+	if d.topic != nil {
+		id, parts = d.topic.ID, len(d.topic.Partitions)
+	}
+	fs.fact("topic id", idText(t.ID), idText(id), d.topicRead)
+	fs.fact("partitions", itoa(t.PartitionCount()), itoa(parts), d.topicRead)
+	for _, s := range model.PartitionStates {
+		if n := t.PartitionCounts[s]; n > 0 {
+			fs.plainFact("", fmt.Sprintf("%s %d", s, n))
+		}
+	}
+	fs.plainFact("replicas", itoa(replicaCount(t)))
+	for _, s := range model.ReplicaStates {
+		if n := t.ReplicaCounts[s]; n > 0 {
+			fs.plainFact("", fmt.Sprintf("%s %d", s, n))
+		}
+	}
+	fs.plainFact("reassigning", itoa(t.Reassigning))
+	deletionFacts(fs, v, d, topic)
+	compareAssignments(fs, t, d)
+}
+
+func compareAssignments(fs *facts, t *model.Topic, d *decoded) {
+	if !d.topicRead {
+		return
+	}
+	i := 0
+	for n, p := range t.Partitions() {
+		if i++; i > comparedPartitions {
+			fs.note(faint, fmt.Sprintf("the first %d assignments were compared", comparedPartitions))
+			return
+		}
+		var z model.ReplicaAssignment
+		if d.topic != nil {
+			z, _ = d.topic.Assignment(n)
+		}
+		if !p.Assignment.Equal(z) {
+			fs.fact(fmt.Sprintf("partition %d", n), assignmentText(*p.Assignment), assignmentText(z), true)
+		}
+	}
+}
+
+func assignmentText(a model.ReplicaAssignment) string {
+	s := idList(a.Replicas)
+	if len(a.Adding) > 0 {
+		s += " +" + model.JoinIDs(a.Adding)
+	}
+	if len(a.Removing) > 0 {
+		s += " -" + model.JoinIDs(a.Removing)
+	}
+	return s
+}
+
+func partitionFacts(fs *facts, f *model.Frame, d *decoded, tp model.TopicPartition) {
+	v := viewOf(f)
+	p := v.Partition(tp)
+	if p == nil {
+		fs.note(warn, "nothing is remembered of this partition")
+		deletionFacts(fs, v, d, tp.Topic)
+		return
+	}
+	if p.Unreadable != "" {
+		fs.note(bad, "unreadable: "+p.Unreadable)
+	}
+	fs.derived("state", stateName(p.State.String()), treePartitionState(f, d))
+	leadershipFacts(fs, p, d)
+	assignmentFacts(fs, p, d, tp.Partition)
+	fs.plainFact("reassigning", yesNo(p.Reassigning))
+	for _, r := range p.Replicas {
+		fs.derived("replica "+itoa(r.Broker), replicaText(r), withDir(treeReplicaState(f, r.Broker), r.OfflineDir))
+	}
+	deletionFacts(fs, v, d, tp.Topic)
+}
+
+func leadershipFacts(fs *facts, p *model.Partition, d *decoded) {
+	l, z := p.Leadership, d.leadership
+	if l == nil && z == nil {
+		fs.fact("leadership", "none", "none", d.stateRead)
+		return
+	}
+	of := func(l *model.LeaderIsrAndControllerEpoch, get func(*model.LeaderIsrAndControllerEpoch) string) string {
+		if l == nil {
+			return "none"
+		}
+		return get(l)
+	}
+	for _, x := range []struct {
+		name string
+		get  func(*model.LeaderIsrAndControllerEpoch) string
+	}{
+		{"leader", func(l *model.LeaderIsrAndControllerEpoch) string { return itoa(l.Leader) }},
+		{"ISR", func(l *model.LeaderIsrAndControllerEpoch) string { return idList(l.ISR) }},
+		{"leader epoch", func(l *model.LeaderIsrAndControllerEpoch) string { return itoa(l.LeaderEpoch) }},
+		{"partition epoch", func(l *model.LeaderIsrAndControllerEpoch) string { return itoa(l.PartitionEpoch) }},
+		{"controller epoch", func(l *model.LeaderIsrAndControllerEpoch) string { return itoa(l.ControllerEpoch) }},
+		{"recovery", func(l *model.LeaderIsrAndControllerEpoch) string { return l.Recovery.String() }},
+	} {
+		fs.fact(x.name, of(l, x.get), of(z, x.get), d.stateRead)
+	}
+}
+
+func assignmentFacts(fs *facts, p *model.Partition, d *decoded, n int32) {
+	var mem, z model.ReplicaAssignment
+	if p.Assignment != nil {
+		mem = *p.Assignment
+	}
+	if d.topic != nil {
+		z, _ = d.topic.Assignment(n)
+	}
+	fs.fact("assignment", idList(mem.Replicas), idList(z.Replicas), d.topicRead)
+	if mem.IsBeingReassigned() || z.IsBeingReassigned() {
+		fs.fact("adding", idList(mem.Adding), idList(z.Adding), d.topicRead)
+		fs.fact("removing", idList(mem.Removing), idList(z.Removing), d.topicRead)
+	}
+}
+
+func replicaFacts(fs *facts, f *model.Frame, d *decoded, r model.Replica) {
+	v := viewOf(f)
+	p := v.Partition(r.TopicPartition)
+	if p == nil {
+		fs.note(warn, "nothing is remembered of this partition")
+		return
+	}
+	status, _ := p.Replica(r.Broker)
+	fs.derived("state", stateName(status.State.String()), treeReplicaState(f, r.Broker))
+	fs.plainFact("log directory", map[bool]string{false: "not reported as failed", true: "failed"}[status.OfflineDir])
+	in := func(l *model.LeaderIsrAndControllerEpoch) string {
+		return yesNo(l != nil && slices.Contains(l.ISR, r.Broker))
+	}
+	leads := func(l *model.LeaderIsrAndControllerEpoch) string { return yesNo(l != nil && l.Leader == r.Broker) }
+	fs.fact("in the ISR", in(p.Leadership), in(d.leadership), d.stateRead)
+	fs.fact("leads", leads(p.Leadership), leads(d.leadership), d.stateRead)
+	assignmentFacts(fs, p, d, r.Partition)
+	fs.plainFact("broker", brokerInMemory(v, r.Broker))
+	deletionFacts(fs, v, d, r.Topic)
+}
+
+func brokerFacts(fs *facts, f *model.Frame, d *decoded, id int32) {
+	v := viewOf(f)
+	b := v.Broker(id)
+	fs.fact("registered", yesNo(b != nil), yesNo(d.broker != nil), d.brokerRead)
+	fs.plainFact("state", brokerInMemory(v, id))
+	if b != nil {
+		var epoch int64
+		var endpoints []model.Endpoint
+		rack := ""
+		if d.broker != nil {
+			epoch, endpoints, rack = d.broker.Epoch, d.broker.Endpoints, d.broker.Rack
+		}
+		fs.fact("broker epoch", itoa(b.Epoch), itoa(epoch), d.broker != nil)
+		fs.fact("endpoints", endpointText(b.Endpoints), endpointText(endpoints), d.broker != nil)
+		fs.fact("rack", orNone(b.Rack), orNone(rack), d.broker != nil)
+	}
+	for i := range f.Brokers {
+		if s := &f.Brokers[i]; s.ID == id {
+			fs.plainFact("process", s.State)
+			fs.plainFact("leads", itoa(s.Leads))
+			fs.plainFact("replicas", itoa(s.Replicas))
+		}
+	}
+	for i := range f.Channels {
+		if c := &f.Channels[i]; c.Broker == id {
+			fs.plainFact("requests queued", itoa(c.Depth))
+			fs.plainFact("in flight", orNone(c.Head))
+		}
+	}
+}
+
+func brokerInMemory(v *model.View, id int32) string {
+	switch {
+	case v.IsLive(id):
+		return "live"
+	case v.IsLiveOrShuttingDown(id):
+		return "shutting down"
+	}
+	return "not registered"
+}
+
+func endpointText(list []model.Endpoint) string {
+	var parts []string
+	for _, e := range list {
+		parts = append(parts, e.String())
+	}
+	return orNone(strings.Join(parts, " "))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func idText(id model.Uuid) string {
+	if id.IsZero() {
+		return "none"
+	}
+	return id.String()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func stateName(s string) string {
+	if s == "" {
+		return "no state"
+	}
+	return s
+}
+
+func replicaText(r model.ReplicaStatus) string {
+	return withDir(stateName(r.State.String()), r.OfflineDir)
+}
+
+func withDir(s string, failed bool) string {
+	if failed && s != "" {
+		return s + ", dir failed"
+	}
+	return s
+}
+
+// registered tells whether a broker has its znode.
+func registered(f *model.Frame, id int32) bool {
+	for i := range f.Brokers {
+		if f.Brokers[i].ID == id {
+			return f.Brokers[i].Epoch != 0
+		}
+	}
+	return false
+}
+
+// treeReplicaState is the state that follows from the znodes: a replica is
+// online if its broker is registered. Empty where no brokers are known.
+func treeReplicaState(f *model.Frame, broker int32) string {
+	if len(f.Brokers) == 0 {
+		return ""
+	}
+	if registered(f, broker) {
+		return model.OnlineReplica.String()
+	}
+	return model.OfflineReplica.String()
+}
+
+// treePartitionState is the state that follows from the znodes, empty where the
+// state znode is missing or was not read.
+func treePartitionState(f *model.Frame, d *decoded) string {
+	switch {
+	case d.leadership == nil:
+		return ""
+	case registered(f, d.leadership.Leader):
+		return model.OnlinePartition.String()
+	}
+	return model.OfflinePartition.String()
+}

@@ -1,0 +1,188 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"kstate/model"
+)
+
+// drawStatus is the first row: who answers, may it write, who controls, is it live.
+func (d *dashboard) drawStatus(a area) {
+	f := d.frame
+	x := a.put(0, 0, badge, " "+strings.ToUpper(string(f.Mode))+" ")
+	if f.ReadOnly {
+		x = a.put(x, 0, alarm, " READ-ONLY ")
+	}
+	link, st := "connected", good
+	if !f.Connection.Connected {
+		link, st = " STALE since "+d.clock(f.Connection.Since)+" ", alarm
+	}
+	controller := controllerText(&f.Controller)
+	w := a.w - width(link)
+	a.put(w, 0, st, link)
+	w -= width(controller) + 2
+	a.sub(0, 0, a.w-width(link)-1, 1).put(max(w, x+1), 0, controllerStyle(&f.Controller), controller)
+	a.sub(0, 0, w-1, 1).put(x+1, 0, plain, f.Source)
+}
+
+// clock is a time of day.
+func (d *dashboard) clock(ms int64) string { return time.UnixMilli(ms).In(d.zone).Format("15:04:05") }
+
+func controllerText(c *model.ControllerStatus) string {
+	who := "no controller"
+	switch {
+	case c.ID >= 0 && c.Self:
+		who = fmt.Sprintf("controller %d (self)", c.ID)
+	case c.ID >= 0:
+		who = fmt.Sprintf("controller %d", c.ID)
+	}
+	if c.Status != "active" && c.Status != "absent" && c.Status != "" {
+		who += " " + c.Status
+	}
+	if c.Epoch < 0 {
+		return who + " no epoch"
+	}
+	return fmt.Sprintf("%s epoch %d", who, c.Epoch)
+}
+
+func controllerStyle(c *model.ControllerStatus) style {
+	if c.Status == "active" {
+		return strong
+	}
+	return bad
+}
+
+// drawTabs names the views and the keys that lead to them.
+func (d *dashboard) drawTabs(a area) {
+	x := 0
+	for v := range viewCount {
+		st := plain
+		if v == d.view {
+			st = current
+		}
+		x = a.put(x, 0, keyName, itoa(int(v)+1))
+		x = a.put(x, 0, st, viewNames[v]) + 1
+	}
+}
+
+// drawStepRow says whether it runs, and the step at hand.
+func (d *dashboard) drawStepRow(a area) {
+	f := d.frame
+	x := a.put(0, 0, runStyle(f.Run), " "+strings.ToUpper(f.Run.String())+" ") + 1
+	if f.Run == model.Paused && f.StopReason != "" {
+		x = a.put(x, 0, warn, f.StopReason) + 1
+	}
+	if !f.Connection.Connected {
+		x = a.put(x, 0, bad, "no connection: "+orNone(f.Connection.Text)) + 1
+	}
+	if p := f.Progress; p != nil {
+		x = a.put(x, 0, warn, progressText(p)) + 1
+	}
+	switch {
+	case f.At != nil:
+		x = a.put(x, 0, faint, "#"+itoa(f.Position)) + 1
+		a.put(x, 0, stepStyle(f.At), f.At.String())
+	case f.QueueLen > 0:
+		a.put(x, 0, faint, fmt.Sprintf("between events, %d queued", f.QueueLen))
+	default:
+		a.put(x, 0, faint, "idle")
+	}
+}
+
+func runStyle(r model.RunState) style {
+	if r == model.Running {
+		return badge
+	}
+	return alarm
+}
+
+func progressText(p *model.Progress) string {
+	what := p.What
+	if what == "" {
+		what = "the tree"
+	}
+	if p.Total <= 0 {
+		return fmt.Sprintf("loading %s: %d", what, p.Done)
+	}
+	return fmt.Sprintf("loading %s: %d of %d (%d%%)", what, p.Done, p.Total, int64(p.Done)*100/int64(p.Total))
+}
+
+// notice is what the operator is told once.
+type notice struct {
+	level model.Level
+	text  string
+	since int64 // ms since 1970, by the frame's clock
+}
+
+const (
+	noticeMillis = 8_000
+	errorMillis  = 30_000
+)
+
+// expire takes the notice away when its time is over.
+func (n *notice) expire(now int64) {
+	limit := int64(noticeMillis)
+	if n.level >= model.Error {
+		limit = errorMillis
+	}
+	if n.since == 0 {
+		n.since = now
+	}
+	if n.text != "" && now-n.since > limit {
+		*n = notice{}
+	}
+}
+
+func (n *notice) style() style {
+	switch {
+	case n.level >= model.Error:
+		return bad
+	case n.level == model.Warn:
+		return warn
+	}
+	return strong
+}
+
+// drawFooter is the last row: the filter being typed, a notice, or the keys.
+func (d *dashboard) drawFooter(a area) {
+	switch {
+	case d.prompt != nil:
+		x := a.put(0, 0, keyName, "/")
+		d.prompt.draw(a.sub(x, 0, 40, 1), true)
+		a.put(x+42, 0, faint, "enter keeps, esc clears")
+	case d.notice.text != "":
+		a.put(0, 0, d.notice.style(), d.notice.text)
+	case len(d.dialogs) > 0:
+		a.put(0, 0, faint, d.dialogs[len(d.dialogs)-1].keys())
+	default:
+		d.drawKeys(a)
+	}
+}
+
+// drawKeys names the keys of the footer. The last two are always there.
+func (d *dashboard) drawKeys(a area) {
+	var last []*binding
+	x := 0
+	room := a.w - len("? help  q quit")
+	for i := range d.keys {
+		b := &d.keys[i]
+		switch {
+		case !b.footer:
+		case b.group == lookGroup && (b.name == "help" || b.name == "quit"):
+			last = append(last, b)
+		case x+width(b.keys[0])+width(b.label(d))+2 < room && b.why(d) == "":
+			x = d.drawKey(a, x, b)
+		}
+	}
+	x = room
+	for _, b := range last {
+		x = d.drawKey(a, x, b)
+	}
+}
+
+func (d *dashboard) drawKey(a area, x int, b *binding) int {
+	x = a.put(x, 0, keyName, b.keys[0])
+	return a.put(x+1, 0, plain, b.label(d)) + 2
+}
