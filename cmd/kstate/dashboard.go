@@ -38,7 +38,10 @@ func show(inv *invocation, s screen) error {
 			select {
 			case <-inv.ctx.Done():
 				return nil
-			case <-s.Frames(): // nobody looks
+			case _, open := <-s.Frames(): // nobody looks
+				if !open {
+					return nil
+				}
 			}
 		}
 	}

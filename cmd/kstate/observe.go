@@ -7,6 +7,8 @@ import (
 
 	"kstate/internal/observe"
 	"kstate/internal/tree"
+	"kstate/model"
+	"kstate/zkwatch"
 )
 
 func observeCommand() command {
@@ -29,6 +31,9 @@ func runObserve(inv *invocation) error {
 		return err
 	}
 	defer conn.Close()
+	if err := requireCluster(inv.ctx, conn); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(inv.ctx)
 	defer cancel()
 	o := observe.New(observe.Options{Conn: conn, Source: inv.text("zookeeper"), Config: tree.DefaultConfig()})
@@ -39,6 +44,22 @@ func runObserve(inv *invocation) error {
 	}
 	cancel()
 	return <-failed
+}
+
+// requireCluster keeps a wrong chroot from looking like an empty cluster that is
+// well, without reading a whole tree first.
+func requireCluster(ctx context.Context, conn *zkwatch.Conn) error {
+	if err := conn.RequireKafka(ctx); err != nil {
+		return liveError(err)
+	}
+	r := conn.Do(&model.Call{Purpose: "look for a cluster", Ops: []model.Op{
+		{Kind: model.OpExists, Path: model.BrokerIDsPath}, {Kind: model.OpExists, Path: model.TopicsPath}}})
+	for i := range r.Ops {
+		if r.Ops[i].Code != model.CodeNoNode && r.Ops[i].Stat.NumChildren > 0 {
+			return nil
+		}
+	}
+	return elsewhere(ctx, conn)
 }
 
 func splitPort(address string) (host string, port int, err error) {

@@ -130,6 +130,11 @@ func notElsewhere(ctx context.Context, conn *zkwatch.Conn, s *tree.Survey) error
 	if v := s.View(); len(v.Brokers()) > 0 || v.TopicCount > 0 || len(s.Blind()) > 0 {
 		return nil
 	}
+	return elsewhere(ctx, conn)
+}
+
+// elsewhere is an error if there are Kafka trees under other chroots.
+func elsewhere(ctx context.Context, conn *zkwatch.Conn) error {
 	candidates, err := conn.FindChroots(ctx)
 	if err != nil {
 		return liveError(err)
@@ -162,7 +167,9 @@ func dial(inv *invocation) (*zkwatch.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := zkwatch.Dial(inv.ctx, opt)
+	ctx, cancel := context.WithTimeout(inv.ctx, opt.SessionTimeout)
+	defer cancel()
+	conn, err := zkwatch.Dial(ctx, opt)
 	if err != nil {
 		return nil, unknown(err)
 	}
@@ -170,7 +177,8 @@ func dial(inv *invocation) (*zkwatch.Conn, error) {
 }
 
 func zookeeperOptions(inv *invocation) (zkwatch.Options, error) {
-	opt := zkwatch.Options{Servers: inv.text("zookeeper"), SessionTimeout: time.Duration(inv.number("zookeeper-timeout", 0)) * time.Millisecond,
+	timeout := time.Duration(inv.number("zookeeper-timeout", int(zkwatch.DefaultSessionTimeout/time.Millisecond))) * time.Millisecond
+	opt := zkwatch.Options{Servers: inv.text("zookeeper"), SessionTimeout: timeout,
 		ReadRate: inv.number("read-rate", 0), Gate: zkwatch.ReadOnly()}
 	if _, err := zkwatch.ParseServers(opt.Servers); err != nil {
 		return opt, inv.misuse("--zookeeper: %v", err)

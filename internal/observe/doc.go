@@ -7,5 +7,8 @@
 //
 // It may import kstate/model, kstate/zkwatch and kstate/internal/tree.
 //
-// Duties of the caller: the connection's gate is ReadOnly.
+// Duties of the caller:
+//   - The connection's gate is ReadOnly, and the connection is the observer's
+//     alone until Run has returned.
+//   - Somebody takes the frames, or they are dropped.
 package observe

@@ -2,7 +2,9 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,12 +17,18 @@ const (
 	historyMax   = 65_536
 	framesPerSec = 30
 	noticesKept  = 8
+	// sliceChanges are taken in before the clock is looked at again: a picture
+	// of 300,000 znodes must not hold up the frames.
+	sliceChanges = 4096
+	// beatPeriod is how often a frame comes although nothing has changed: the
+	// ages in it grow.
+	beatPeriod = time.Second
 )
 
-// Options of an Observer.
+// Options of an Observer. All are required.
 type Options struct {
 	Conn   *zkwatch.Conn
-	Source string
+	Source string // as the operator named the cluster
 	Config tree.Config
 }
 
@@ -30,6 +38,7 @@ type Observer struct {
 	opt    Options
 	frames chan model.Frame
 	cmds   chan model.Command
+	done   chan struct{} // closed when Run has ended
 
 	progressMu sync.Mutex
 	progress   *model.Progress
@@ -38,30 +47,47 @@ type Observer struct {
 	survey    *tree.Survey
 	history   *model.History
 	positions uint64
-	synced    bool
-	lostSince int64
-	lostWhy   string
-	subject   model.Subject
+	synced    bool // the first picture was complete once
+	lost      *lost
+	alarm     alarm
+	brokers   []model.BrokerStatus // of the survey as it is, nil: to be listed
 	notices   []model.Notice
 	noticeSeq uint64
 	dirty     bool
+	shown     time.Time // the last frame
+
+	inspector inspector
+}
+
+// lost says since when changes are missed, and why.
+type lost struct {
+	since int64 // ms since 1970
+	why   string
 }
 
 // New makes an observer; Run starts it.
 func New(opt Options) *Observer {
-	return &Observer{opt: opt, frames: make(chan model.Frame, 1), cmds: make(chan model.Command, 64),
+	return &Observer{opt: opt, frames: make(chan model.Frame, 1), cmds: make(chan model.Command, 64), done: make(chan struct{}),
 		survey: tree.NewSurvey(opt.Config), history: model.NewHistory(historyMax), dirty: true,
-		progress: &model.Progress{What: "connecting"}}
+		progress: &model.Progress{What: "connecting"}, inspector: newInspector(opt.Conn)}
 }
 
-// Frames yields the newest picture; older ones that nobody took are gone.
+// Frames yields the newest picture; older ones that nobody took are gone. It is
+// closed when Run ends.
 func (o *Observer) Frames() <-chan model.Frame { return o.frames }
 
 // Do gives a command.
-func (o *Observer) Do(c model.Command) { o.cmds <- c }
+func (o *Observer) Do(c model.Command) {
+	select {
+	case o.cmds <- c:
+	case <-o.done:
+	}
+}
 
-// Run follows the cluster until ctx ends.
+// Run follows the cluster until ctx ends (nil) or the connection is closed.
 func (o *Observer) Run(ctx context.Context) error {
+	defer close(o.frames)
+	defer close(o.done)
 	o.send()
 	mirror, err := o.opt.Conn.Mirror(zkwatch.MirrorOptions{OnProgress: o.loading})
 	if err != nil {
@@ -70,18 +96,28 @@ func (o *Observer) Run(ctx context.Context) error {
 	defer mirror.Close()
 	tick := time.NewTicker(time.Second / framesPerSec)
 	defer tick.Stop()
-	idle := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case changes := <-mirror.Changes():
-			o.apply(changes)
+		case changes, open := <-mirror.Changes():
+			if !open {
+				return errors.New("the connection to ZooKeeper was closed")
+			}
+			for part := range slices.Chunk(changes, sliceChanges) {
+				o.apply(part)
+				if time.Since(o.shown) > time.Second/framesPerSec {
+					o.send()
+				}
+			}
 		case c := <-o.cmds:
 			o.command(c)
+		case in := <-o.inspector.read:
+			o.inspector.take(in)
+			o.dirty = true
 		case <-tick.C:
-			if o.dirty || time.Since(idle) > time.Second || o.loadingNow() != nil {
-				idle = time.Now()
+			o.inspector.look(o.lost == nil)
+			if o.dirty || time.Since(o.shown) > beatPeriod || o.loadingNow() != nil {
 				o.send()
 			}
 		}
@@ -89,9 +125,13 @@ func (o *Observer) Run(ctx context.Context) error {
 }
 
 func (o *Observer) loading(p zkwatch.Progress) {
+	o.setProgress(&model.Progress{Done: p.Read, Total: p.Found, What: "znodes"})
+}
+
+func (o *Observer) setProgress(p *model.Progress) {
 	o.progressMu.Lock()
 	defer o.progressMu.Unlock()
-	o.progress = &model.Progress{Done: p.Read, Total: p.Found, What: "reading znodes"}
+	o.progress = p
 }
 
 func (o *Observer) loadingNow() *model.Progress {
@@ -102,46 +142,100 @@ func (o *Observer) loadingNow() *model.Progress {
 
 func (o *Observer) apply(changes []zkwatch.Change) {
 	now := time.Now().UnixMilli()
-	for _, c := range changes {
-		o.dirty = true
+	o.dirty, o.brokers = true, nil
+	for i := range changes {
+		c := &changes[i]
 		switch c.Mark {
 		case zkwatch.Synced:
-			o.synced, o.lostSince, o.lostWhy = true, 0, ""
-			o.progressMu.Lock()
-			o.progress = nil
-			o.progressMu.Unlock()
-			continue
+			o.whole(now)
 		case zkwatch.Lost:
-			o.lostSince = now
+			o.lost = &lost{since: now}
 			if c.Err != nil {
-				o.lostWhy = c.Err.Error()
+				o.lost.why = c.Err.Error()
 			}
-			continue
-		}
-		z := model.Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Missing: c.Deleted}
-		if c.Err != nil {
-			z.Err = c.Err.Error()
-		}
-		o.survey.Apply(z)
-		if o.synced {
-			o.positions++
-			o.history.Append(model.Record{Position: o.positions, At: now,
-				Input: &model.ZnodeSeen{Path: c.Path, Version: c.Stat.Version, Gone: c.Deleted, Zxid: c.Zxid}})
+			o.notice(model.Error, "changes are missed: "+o.lost.why)
+		default:
+			o.applyZnode(c, now)
 		}
 	}
 }
 
-func (o *Observer) command(c model.Command) {
-	o.dirty = true
-	if in, ok := c.(model.Inspect); ok {
-		o.subject = in.Subject
+// whole notes that the picture is complete.
+func (o *Observer) whole(now int64) {
+	o.setProgress(nil)
+	if !o.synced {
+		o.troublesAtFirst(now)
+	}
+	if o.lost != nil {
+		o.notice(model.Info, fmt.Sprintf("up to date again after %v", (time.Duration(now-o.lost.since)*time.Millisecond).Round(100*time.Millisecond)))
+		o.inspector.stale = true
+	}
+	o.synced, o.lost = true, nil
+	o.alarm = alarm{}
+}
+
+func (o *Observer) applyZnode(c *zkwatch.Change, now int64) {
+	z := model.Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Missing: c.Deleted}
+	if c.Err != nil {
+		z.Err = c.Err.Error()
+		if failed, ok := errors.AsType[*zkwatch.PathError](c.Err); ok {
+			z.Err = failed.Code.String()
+		}
+	}
+	o.survey.Apply(z)
+	o.inspector.changed(c.Path)
+	if !o.synced {
 		return
 	}
-	o.noticeSeq++
-	o.notices = append(o.notices, model.Notice{Seq: o.noticeSeq, At: time.Now().UnixMilli(), Level: model.Warn, Text: refusal(c)})
-	if len(o.notices) > noticesKept {
-		o.notices = append([]model.Notice(nil), o.notices[1:]...)
+	o.record(model.Record{At: now, Input: &model.ZnodeSeen{Path: c.Path, Version: c.Stat.Version, Gone: c.Deleted, Zxid: c.Zxid}})
+	if t, ok := o.survey.Trouble(c.Path); ok {
+		o.trouble(&t, now)
+		o.notice(model.Warn, tree.Printable(t.Err))
 	}
+}
+
+func (o *Observer) record(r model.Record) {
+	o.positions++
+	r.Position = o.positions
+	o.history.Append(r)
+}
+
+// trouble writes down a znode that cannot be read.
+func (o *Observer) trouble(t *tree.Trouble, now int64) {
+	o.record(model.Record{At: now, Step: &model.Log{Logger: "kstate", Level: model.Warn, Text: tree.Printable(t.Err)}})
+}
+
+// troublesAtFirst writes down what could not be read of the first picture.
+func (o *Observer) troublesAtFirst(now int64) {
+	all := o.survey.Troubles()
+	for i := range all {
+		o.trouble(&all[i], now)
+	}
+	switch len(all) {
+	case 0:
+	case 1:
+		o.notice(model.Warn, tree.Printable(all[0].Err))
+	default:
+		o.notice(model.Warn, fmt.Sprintf("%d znodes cannot be read, all of them in the log; the first: %s", len(all), tree.Printable(all[0].Err)))
+	}
+}
+
+func (o *Observer) command(c model.Command) {
+	if in, ok := c.(model.Inspect); ok {
+		o.inspector.choose(in.Subject)
+		o.dirty = true
+		return
+	}
+	o.notice(model.Warn, refusal(c))
+}
+
+func (o *Observer) notice(l model.Level, text string) {
+	o.noticeSeq++
+	o.notices = append(o.notices, model.Notice{Seq: o.noticeSeq, At: time.Now().UnixMilli(), Level: l, Text: text})
+	if len(o.notices) > noticesKept { // a frame may hold the old slice
+		o.notices = slices.Clone(o.notices[1:])
+	}
+	o.dirty = true
 }
 
 // refusal says why a command does nothing here.
@@ -157,8 +251,9 @@ func refusal(c model.Command) string {
 
 // send makes a frame and hands it over, latest wins.
 func (o *Observer) send() {
+	o.alarm.raise(o)
 	f := o.frame()
-	o.dirty = false
+	o.dirty, o.shown = false, time.Now()
 	select {
 	case <-o.frames:
 	default:
@@ -167,34 +262,28 @@ func (o *Observer) send() {
 }
 
 func (o *Observer) frame() model.Frame {
+	if o.brokers == nil {
+		o.brokers = o.survey.Brokers()
+	}
+	return model.Frame{Mode: model.ObserveMode, ReadOnly: true, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
+		Connection: o.connection(), Controller: o.survey.Controller(), Progress: o.loadingNow(), View: o.survey.Freeze(), Brokers: o.brokers,
+		History: o.history.Snapshot(), Notices: o.notices, Inspection: o.inspector.inspection}
+}
+
+// connection is not connected until what was missed has been read, whatever the
+// socket says: what is shown is old until then.
+func (o *Observer) connection() model.Connection {
 	state := o.opt.Conn.State()
-	f := model.Frame{Mode: model.ObserveMode, ReadOnly: true, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
-		Controller: o.survey.Controller(), Progress: o.loadingNow(), View: o.survey.Freeze(), Brokers: o.survey.Brokers(),
-		History: o.history.Snapshot(), Notices: o.notices}
-	f.Connection = model.Connection{Connected: state.Phase == zkwatch.Connected && o.lostSince == 0, Since: state.Since.UnixMilli(), Text: state.Phase.String()}
-	if o.lostSince != 0 {
-		f.Connection.Since = o.lostSince
-		if o.lostWhy != "" {
-			f.Connection.Text += ": " + o.lostWhy
-		}
+	c := model.Connection{Connected: state.Phase == zkwatch.Connected && o.lost == nil, Since: state.Since.UnixMilli(), Text: state.Phase.String()}
+	if state.Err != nil && state.Phase != zkwatch.Connected {
+		c.Text += ": " + state.Err.Error()
 	}
-	if o.subject.Kind != model.NoSubject {
-		f.Inspection = o.inspect(f.Now)
+	if o.lost == nil {
+		return c
 	}
-	return f
-}
-
-// inspect shows the subject's znodes as the survey last saw them: those that it
-// keeps whole; of topic and state znodes it keeps the content, not the text.
-func (o *Observer) inspect(now int64) *model.Inspection {
-	in := &model.Inspection{Subject: o.subject, At: now}
-	for _, path := range o.subject.Paths() {
-		in.Znodes = append(in.Znodes, o.read(path))
+	c.Since = o.lost.since
+	if state.Phase == zkwatch.Connected {
+		c.Text = "it is back, reading what was missed"
 	}
-	return in
-}
-
-func (o *Observer) read(path string) model.Znode {
-	r := o.opt.Conn.Do(&model.Call{Purpose: "peek", Ops: []model.Op{{Kind: model.OpGet, Path: path}}})
-	return model.PeekedZnode(path, r)
+	return c
 }

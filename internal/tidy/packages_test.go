@@ -30,6 +30,7 @@ var packages = map[string]rule{
 	"internal/journal":  {own: []string{"model"}},
 	"internal/tree":     {own: []string{"model"}},
 	"internal/wire":     {own: []string{"model"}, modules: []string{kmsg}},
+	"internal/observe":  {own: []string{"model", "zkwatch", "internal/tree"}},
 	"internal/live":     {own: []string{"model", "zkwatch", "internal/wire"}},
 	"internal/standin":  {own: []string{"model", "internal/lab/zkserver"}},
 

@@ -210,6 +210,12 @@ func (s *Survey) Troubles() []Trouble {
 	return slices.SortedFunc(maps.Values(s.troubles), func(a, b Trouble) int { return cmp.Compare(a.Path, b.Path) })
 }
 
+// Trouble is what is wrong with one znode, if anything is.
+func (s *Survey) Trouble(path string) (Trouble, bool) {
+	t, ok := s.troubles[path]
+	return t, ok
+}
+
 // Refused tells that reading failed on everything that was tried: nothing is
 // known of the cluster.
 func (s *Survey) Refused() bool { return s.refused > 0 && !s.answered }
