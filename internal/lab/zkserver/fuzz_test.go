@@ -96,36 +96,39 @@ func FuzzConversation(f *testing.F) {
 	for _, s := range seedRequests() {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, _ := quietStore(t)
-		srv := NewServer(s, ServerOptions{})
-		defer srv.Close()
-		for range 2 {
-			nc, err := srv.Dial("fuzz")
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := &rawClient{t: t, nc: nc}
-			c.connect(0, 10_000, 0, nil)
-			c.nc.SetWriteDeadline(time.Now().Add(patience))
-			c.nc.Write(append(putInt32(nil, int32(len(b))), b...))
-			c.nc.Write(unhex("00000008 fffffffe 0000000b")) // a ping ends the talk, unless the frame did
-			c.nc.SetReadDeadline(time.Now().Add(patience))
-			for {
-				answer, err := readFrame(c.nc, nil, 16, 1<<30)
-				if err != nil {
-					if ne, ok := err.(net.Error); ok && ne.Timeout() {
-						t.Fatal("no answer and no end")
-					}
-					break
-				}
-				if bytes.Equal(answer[:4], unhex("fffffffe")) {
-					break
-				}
-			}
-			nc.Close()
+	f.Fuzz(converse)
+}
+
+// converse sends a frame with those bytes, twice.
+func converse(t *testing.T, b []byte) {
+	s, _ := quietStore(t)
+	srv := NewServer(s, ServerOptions{})
+	defer srv.Close()
+	for range 2 {
+		nc, err := srv.Dial("fuzz")
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		c := &rawClient{t: t, nc: nc}
+		c.connect(0, 10_000, 0, nil)
+		talk := append(putInt32(nil, int32(len(b))), b...)
+		talk = append(talk, unhex("00000008 fffffffe 0000000b")...) // a ping ends the talk, unless the frame does
+		go c.nc.Write(talk)
+		c.nc.SetReadDeadline(time.Now().Add(patience))
+		for {
+			answer, err := readFrame(c.nc, nil, 16, 1<<30)
+			if err != nil {
+				if ne, ok := err.(net.Error); ok && ne.Timeout() {
+					t.Fatal("no answer and no end")
+				}
+				break
+			}
+			if bytes.Equal(answer[:4], unhex("fffffffe")) {
+				break
+			}
+		}
+		nc.Close()
+	}
 }
 
 func FuzzReadLog(f *testing.F) {

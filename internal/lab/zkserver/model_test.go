@@ -209,13 +209,16 @@ type race struct {
 	step    int
 }
 
+// path is a path that may exist, or one that does. There are few, so that ops
+// and watches meet.
 func (r *race) path() string {
+	if r.rnd.Intn(3) == 0 {
+		all := slices.Sorted(maps.Keys(r.m.nodes))
+		return all[r.rnd.Intn(len(all))]
+	}
 	p := ""
 	for range 1 + r.rnd.Intn(3) {
-		p += "/" + string(rune('a'+r.rnd.Intn(3)))
-	}
-	if r.rnd.Intn(20) == 0 {
-		return "/"
+		p += "/" + string(rune('a'+r.rnd.Intn(2)))
 	}
 	return p
 }
@@ -226,12 +229,12 @@ func (r *race) op() Op {
 	if r.rnd.Intn(4) == 0 {
 		data = nil
 	}
-	switch r.rnd.Intn(6) {
+	switch r.rnd.Intn(8) {
 	case 0, 1, 2:
-		return Create(r.path(), data, []int32{0, 0, 0, 1, 2, 3}[r.rnd.Intn(6)])
-	case 3:
+		return Create(r.path(), data, []int32{0, 0, 0, 0, 1, 1, 2, 3}[r.rnd.Intn(8)])
+	case 3, 4, 5:
 		return Delete(r.path(), version)
-	case 4:
+	case 6:
 		return Set(r.path(), data, version)
 	}
 	return Check(r.path(), version)
@@ -321,7 +324,7 @@ func (r *race) write(client int) {
 }
 
 func (r *race) read(client int) {
-	path, watch := r.path(), r.rnd.Intn(2) == 0
+	path, watch := r.path(), r.rnd.Intn(4) > 0
 	op := []OpCode{OpExists, OpGetData, OpGetChildren2}[r.rnd.Intn(3)]
 	n := r.m.nodes[path]
 	a := r.reply(client, r.clients[client].send(op, watchBody(path, watch)))
@@ -363,22 +366,19 @@ func (r *race) play(steps int) {
 	for r.step = range steps {
 		client := r.rnd.Intn(len(r.clients))
 		c := r.clients[client]
-		switch r.rnd.Intn(12) {
-		case 0, 1, 2, 3, 4:
+		switch n := r.rnd.Intn(100); {
+		case n < 45:
 			r.write(client)
-		case 5, 6, 7, 8:
+		case n < 90:
 			r.read(client)
-		case 9:
+		case n < 96:
 			path, mode := r.path(), r.rnd.Intn(2)
 			r.m.watch(client, path, PersistentWatch+WatchKind(mode))
 			r.reply(client, c.send(OpAddWatch, versionBody(path, int32(mode))))
-		case 10:
+		case n < 98:
 			r.m.disconnect(client)
 			r.clients[client] = c.reconnected(r.addr)
-		case 11:
-			if r.rnd.Intn(4) > 0 {
-				continue
-			}
+		default:
 			r.m.end(client)
 			r.reply(client, c.send(OpCloseSession, nil))
 			c.wantClosed()

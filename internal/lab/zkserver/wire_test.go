@@ -374,8 +374,12 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		c.send(OpPing, nil) // its reply is never read
 		clients = append(clients, c)
 	}
+	clients[0].want(OK, OpAddWatch, versionBody("/", 1))
 	rawDial(t, a.String()) // has not shaken hands yet
 	s.Close()
+	if len(store.watching)+len(store.watches) > 0 {
+		t.Error("watches outlive the server")
+	}
 	for _, c := range clients {
 		for {
 			if _, err := c.read(); err != nil {
