@@ -112,8 +112,8 @@ func askedForHelp(table []command, args []string) *invocation {
 			return nil
 		case "--help", "-h":
 			inv := &invocation{command: named(table, "help")}
-			if c, _, err := find(table, args); err == nil {
-				inv.args = strings.Fields(c.name)
+			if c, _, err := find(table, args); err == nil && args[0] != arg {
+				inv.args = strings.Fields(c.name) // a bare kstate --help is about everything
 			}
 			return inv
 		case "--version":

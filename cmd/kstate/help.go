@@ -58,13 +58,17 @@ func version() string {
 // overview is the help about everything.
 func overview(table []command) string {
 	var b strings.Builder
-	b.WriteString(tagline + "\nUsage: kstate COMMAND [FLAGS]\n\nCommands:\n")
+	b.WriteString(tagline + "\nUsage: kstate " + commandPlaceholder() + " [FLAGS]\n\nCommands:\n")
 	width := 0
 	for i := range table {
 		width = max(width, len(table[i].name))
 	}
 	for i := range table {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width, table[i].name, table[i].summary)
+		summary := table[i].summary
+		if table[i].name == defaultCommand {
+			summary += " (what kstate alone does)"
+		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, table[i].name, summary)
 	}
 	b.WriteString("\nkstate help COMMAND says more. Exit codes: ")
 	for i, e := range exitMeanings {
@@ -75,6 +79,14 @@ func overview(table []command) string {
 	}
 	b.WriteString(".\n")
 	return b.String()
+}
+
+// commandPlaceholder shows whether the command may be left out.
+func commandPlaceholder() string {
+	if defaultCommand == "" {
+		return "COMMAND"
+	}
+	return "[COMMAND]"
 }
 
 // synopsis is the command with what follows it.
