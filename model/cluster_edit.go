@@ -14,7 +14,7 @@ type Cluster struct {
 	View
 	gen  uint64
 	ids  map[Uuid]string
-	last *Topic // the topic written last, to save the search
+	last *Topic // the topic looked up or written last, as it is now
 }
 
 // NewCluster is an empty cluster.
@@ -32,6 +32,58 @@ func (c *Cluster) Freeze() *View {
 func (c *Cluster) Reset() {
 	c.View, c.ids, c.last = View{}, map[Uuid]string{}, nil
 	c.gen++
+}
+
+// Topic, Partition, Leadership, Assignment, PartitionState and ReplicaState are
+// those of View, but remember the topic looked up last: a writer goes through
+// the partitions of one topic after the other. A View cannot, since many may read it.
+
+// Topic is nil when nothing is remembered under that name.
+func (c *Cluster) Topic(name string) *Topic {
+	if c.last != nil && c.last.Name == name {
+		return c.last
+	}
+	t := c.View.Topic(name)
+	if t != nil {
+		c.last = t
+	}
+	return t
+}
+
+// Partition is nil when nothing is remembered of it.
+func (c *Cluster) Partition(tp TopicPartition) *Partition { return c.Topic(tp.Topic).Partition(tp.Partition) }
+
+// Leadership is nil when none is known.
+func (c *Cluster) Leadership(tp TopicPartition) *LeaderIsrAndControllerEpoch {
+	if p := c.Partition(tp); p != nil {
+		return p.Leadership
+	}
+	return nil
+}
+
+// Assignment is empty when the partition is not assigned.
+func (c *Cluster) Assignment(tp TopicPartition) ReplicaAssignment {
+	if p := c.Partition(tp); p != nil && p.Assignment != nil {
+		return *p.Assignment
+	}
+	return ReplicaAssignment{}
+}
+
+// PartitionState is NoPartitionState when none is known.
+func (c *Cluster) PartitionState(tp TopicPartition) PartitionState {
+	if p := c.Partition(tp); p != nil {
+		return p.State
+	}
+	return NoPartitionState
+}
+
+// ReplicaState is NoReplicaState when none is known.
+func (c *Cluster) ReplicaState(r Replica) ReplicaState {
+	if p := c.Partition(r.TopicPartition); p != nil {
+		s, _ := p.Replica(r.Broker)
+		return s.State
+	}
+	return NoReplicaState
 }
 
 func (c *Cluster) editTopic(name string) *Topic {

@@ -1,0 +1,125 @@
+package engine_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"kstate/engine"
+	"kstate/internal/debugger"
+	"kstate/internal/lab/zkserver"
+	"kstate/internal/standin"
+	"kstate/model"
+)
+
+// wideStore is a tree of topics of 100 partitions with 3 replicas each, on 6
+// registered brokers, with every state znode there.
+func wideStore(t testing.TB, topics int) *zkserver.Store {
+	store := zkserver.NewStore(zkserver.Options{FirstZxid: 1})
+	var znodes []zkserver.Znode
+	add := func(path string, data []byte) { znodes = append(znodes, zkserver.Znode{Path: path, Data: data}) }
+	for _, p := range model.PersistentPaths() {
+		add(p, nil)
+	}
+	add(model.ControllerEpochPath, []byte("1"))
+	for b := int32(1); b <= 6; b++ {
+		znodes = append(znodes, zkserver.Znode{Path: model.BrokerIDPath(b), Owner: int64(100 + b), Czxid: int64(b), Data: model.EncodeBroker(&model.Broker{ID: b,
+			Endpoints: []model.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "127.0.0.1", Port: 9092 + b}}}, 5, -1, 1)})
+	}
+	for i := range topics {
+		topic := fmt.Sprintf("topic-%05d", i)
+		a := model.TopicAssignment{Version: 3, ID: model.Uuid{1, byte(i >> 8), byte(i)}}
+		for p := int32(0); p < 100; p++ {
+			r := []int32{1 + (p+int32(i))%6, 1 + (p+int32(i)+1)%6, 1 + (p+int32(i)+2)%6}
+			a.Partitions = append(a.Partitions, model.PartitionAssignment{Partition: p, ReplicaAssignment: model.ReplicaAssignment{Replicas: r}})
+			add(model.TopicPartitionStatePath(model.TP(topic, p)), model.EncodePartitionState(model.LeaderIsrAndControllerEpoch{
+				LeaderAndIsr: model.LeaderAndIsr{Leader: r[0], ISR: r}, ControllerEpoch: 1}))
+		}
+		add(model.TopicPath(topic), model.EncodeTopic(a))
+	}
+	if err := store.Load(znodes); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// takeOver runs a controller over the store until it rests.
+func takeOver(t testing.TB, store *zkserver.Store) (*engine.Engine, int) {
+	world := standin.New(standin.Options{Store: store})
+	cfg := engine.DefaultConfig(1000)
+	e := engine.New(cfg)
+	steps := 0
+	d := &debugger.Driver{Engine: e, Env: world, Next: world.Next, Each: func(model.Step, model.Result) { steps++ }}
+	world.Push(&model.Started{})
+	if !d.Run(10_000_000) || !e.IsActive() {
+		t.Fatalf("no take-over: at %v", e.At())
+	}
+	return e, steps
+}
+
+// Taking over 1,000 topics of 100 partitions takes 0.6 s and a process of
+// 250 MB. Time is the processor's, since other tests run beside this one; the
+// test fails above twice the figures.
+func TestTakeOverOfAWideCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a benchmark")
+	}
+	store := wideStore(t, 1000)
+	before, tree := cpu(t), residentMB(t)
+	e, steps := takeOver(t, store)
+	defer e.Close()
+	took, resident := cpu(t)-before, residentMB(t)
+	t.Logf("100,000 partitions: %v of processor time, %d steps; peak %d MB, of which the tree in memory %d MB", took, steps, resident, tree)
+	if n := e.View().PartitionCounts[model.OnlinePartition]; n != 100_000 {
+		t.Fatalf("%d partitions online", n)
+	}
+	if limit := 1200 * time.Millisecond; took > limit {
+		t.Errorf("the take-over took %v, more than %v", took, limit)
+	}
+	if resident > 500 {
+		t.Errorf("the process grew to %d MB, more than 500", resident)
+	}
+}
+
+// cpu is the processor time of this process so far.
+func cpu(t testing.TB) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// residentMB is the largest resident size of this process so far.
+func residentMB(t testing.TB) int {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return int(u.Maxrss / 1024)
+}
+
+// A step with nothing watching costs under 1 µs; the test fails above twice that.
+func TestStepIsCheap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a benchmark")
+	}
+	store := wideStore(t, 200)
+	before := cpu(t)
+	e, steps := takeOver(t, store)
+	defer e.Close()
+	per := (cpu(t) - before) / time.Duration(steps)
+	t.Logf("%d steps, %v of processor time each, the work between them and the store included", steps, per)
+	if limit := 5 * time.Microsecond; per > limit {
+		t.Errorf("a step costs %v", per)
+	}
+	bare := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			e.At()
+		}
+	})
+	if bare.NsPerOp() > 1000 {
+		t.Errorf("looking at a step costs %v ns", bare.NsPerOp())
+	}
+}
