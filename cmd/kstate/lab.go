@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -16,7 +17,8 @@ import (
 	"kstate/zkwatch"
 )
 
-// labControllerID is the id under which the lab's controller runs: no broker has it.
+// labControllerID is the id under which the lab's controller runs, or the next
+// one that no broker has.
 const labControllerID = 1000
 
 func labCommand() command {
@@ -56,9 +58,9 @@ func runLab(inv *invocation) error {
 		return err
 	}
 	defer closeLog()
-	b := &bench{opt: opt, paused: inv.has("paused"), log: log}
-	defer b.close()
-	if opt.Brokers == 0 && opt.Znodes == nil {
+	b := &bench{opt: opt, config: engine.DefaultConfig(labControllerID), paused: inv.has("paused"), log: log}
+	defer b.end()
+	if opt.Brokers == 0 {
 		return b.serveZooKeeper(inv)
 	}
 	ctx, cancel := context.WithCancel(inv.ctx)
@@ -69,8 +71,12 @@ func runLab(inv *invocation) error {
 	}
 	fmt.Fprintf(inv.console.err, "kstate: the lab's ZooKeeper is at %s\n", b.lab.Addr())
 	session := b.session(options)
-	go session.Run(ctx)
-	return show(inv, session)
+	var loop sync.WaitGroup
+	loop.Go(func() { session.Run(ctx) })
+	err = show(inv, session)
+	cancel()
+	loop.Wait()
+	return err
 }
 
 // labTree is a tree file's content with its chroot taken off.
@@ -94,6 +100,7 @@ func labTree(inv *invocation) ([]zkserver.Znode, error) {
 // bench is a lab with its controller on it.
 type bench struct {
 	opt    lab.Options
+	config engine.Config
 	paused bool
 	log    io.Writer
 
@@ -101,6 +108,7 @@ type bench struct {
 	lab     *lab.Lab
 	outside *live.Outside
 	current *debugger.Session
+	ended   bool
 }
 
 // serveZooKeeper runs the server without brokers and controller.
@@ -109,7 +117,9 @@ func (b *bench) serveZooKeeper(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	b.lab = l
+	if err := b.keep(l); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	fmt.Fprintf(inv.console.out, "ZooKeeper at %s\n", l.Addr())
 	<-inv.ctx.Done()
 	return nil
@@ -121,10 +131,11 @@ func (b *bench) start(ctx context.Context) (debugger.Options, error) {
 	if err != nil {
 		return debugger.Options{}, err
 	}
-	b.mu.Lock()
-	b.lab = l
-	b.mu.Unlock()
-	out, err := live.Dial(ctx, live.Options{ControllerID: labControllerID, Listener: "PLAINTEXT", ClusterID: lab.ClusterID, OnInput: b.input,
+	if err := b.keep(l); err != nil {
+		return debugger.Options{}, errors.Join(err, l.Close())
+	}
+	id := l.ReserveID(b.config.ID)
+	out, err := live.Dial(ctx, live.Options{ControllerID: id, Listener: "PLAINTEXT", ClusterID: lab.ClusterID, OnInput: b.input,
 		ZooKeeper: zkwatch.Options{Servers: l.Addr(), SessionTimeout: 2 * b.opt.TickTime, Gate: zkwatch.Controller()}})
 	if err != nil {
 		return debugger.Options{}, err
@@ -132,14 +143,15 @@ func (b *bench) start(ctx context.Context) (debugger.Options, error) {
 	b.mu.Lock()
 	b.outside = out
 	b.mu.Unlock()
-	cfg := engine.DefaultConfig(labControllerID)
+	cfg := b.config
+	cfg.ID = id
 	self := out.Self()
 	cfg.Self = &self
 	eng := engine.New(cfg)
 	options := debugger.Options{Engine: eng, Env: out, Mode: model.LabMode, Source: l.Addr(), Operate: l.Operate, Reset: b.reset,
 		Peek: out.Peek, Channels: out.Channels.Snapshot, Brokers: l.Brokers, Connection: out.Connection, Expired: out.Conn.Proceed, Viewed: out.Viewed, Paused: b.paused}
 	if b.log != nil {
-		options.Recorded = (&debugger.StateChangeLog{W: b.log, ControllerID: labControllerID, Epoch: eng.Epoch}).Record
+		options.Recorded = (&debugger.StateChangeLog{W: b.log, ControllerID: id, Epoch: eng.Epoch}).Record
 	}
 	return options, nil
 }
@@ -163,30 +175,50 @@ func (b *bench) input(s model.Stimulus) {
 	}
 }
 
+// keep makes a lab the current one. From then on its port is that of the next
+// ones too, so that clients find them.
+func (b *bench) keep(l *lab.Lab) error {
+	_, port, err := splitPort(l.Addr())
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return errors.New("kstate is ending")
+	}
+	b.lab, b.opt.Port = l, port
+	return nil
+}
+
 // reset starts everything anew on the same port.
 func (b *bench) reset(ctx context.Context) (debugger.Options, error) {
-	_, port, err := splitPort(b.lab.Addr())
-	if err != nil {
-		return debugger.Options{}, err
-	}
-	b.opt.Port = port
 	if err := b.close(); err != nil {
 		return debugger.Options{}, err
 	}
+	b.opt.Wipe = true
 	return b.start(ctx)
 }
 
+// end takes everything down for good.
+func (b *bench) end() {
+	b.mu.Lock()
+	b.ended = true
+	b.mu.Unlock()
+	b.close()
+}
+
+// close takes the current lab and its controller down.
 func (b *bench) close() error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.outside != nil {
-		b.outside.Close()
-		b.outside = nil
+	out, l := b.outside, b.lab
+	b.outside, b.lab = nil, nil
+	b.mu.Unlock()
+	if out != nil {
+		out.Close()
 	}
-	if b.lab == nil {
+	if l == nil {
 		return nil
 	}
-	err := b.lab.Close()
-	b.lab = nil
-	return err
+	return l.Close()
 }

@@ -13,6 +13,10 @@ import (
 // command carries out one command of the operator, in the loop.
 func (s *Session) command(ctx context.Context, c model.Command) {
 	s.dirty = true
+	if _, anew := c.(model.ResetLab); s.gone && !anew {
+		s.notice(model.Error, "refused: there is no lab any more; reset it")
+		return
+	}
 	switch c := c.(type) {
 	case model.Pause:
 		if s.mode != paused {
@@ -86,7 +90,8 @@ func (s *Session) previewElection(ctx context.Context, c model.PreviewElection) 
 	v := s.opt.Engine.View()
 	cfg := s.opt.Engine.Config()
 	peek := s.opt.Peek
-	go func() {
+	p := &model.ElectionPreview{Strategy: c.Strategy, Scope: c.Scope}
+	s.aside(func() {
 		tps := scope(v, c.Scope.Subject)
 		configs := map[string]bool{}
 		unclean := func(topic string) (bool, error) {
@@ -99,10 +104,9 @@ func (s *Session) previewElection(ctx context.Context, c model.PreviewElection) 
 			}
 			return on, err
 		}
-		results := engine.Preview(v, cfg.IBP, c.Strategy, tps, unclean)
-		p := &model.ElectionPreview{Strategy: c.Strategy, Results: results[:min(previewShown, len(results))], Total: len(tps)}
-		s.inLoop(func() { s.preview = p })
-	}()
+		p.Total = len(tps)
+		p.Results = engine.Preview(v, cfg.IBP, c.Strategy, tps[:min(previewShown, len(tps))], unclean)
+	}, func() { s.preview = p })
 }
 
 func peekUnclean(ctx context.Context, peek func(context.Context, string) model.Znode, broker map[string]string, topic string) (bool, error) {
@@ -180,43 +184,41 @@ func (s *Session) operate(ctx context.Context, c model.Command) {
 		return
 	}
 	do := s.opt.Operate
-	go func() {
-		text, err := do(ctx, c)
-		s.inLoop(func() {
-			if err != nil {
-				s.notice(model.Error, err.Error())
-			} else if text != "" {
-				s.notice(model.Info, text)
-			}
-		})
-	}()
+	var text string
+	var err error
+	s.aside(func() { text, err = do(ctx, c) }, func() {
+		if err != nil {
+			s.notice(model.Error, err.Error())
+		} else if text != "" {
+			s.notice(model.Info, text)
+		}
+	})
 }
 
 // reset replaces engine and environment by fresh ones.
 func (s *Session) reset(ctx context.Context) {
-	if s.opt.Reset == nil || s.resetting {
+	if s.opt.Reset == nil {
 		s.notice(model.Warn, "refused: there is no lab to reset in this mode")
 		return
 	}
-	s.resetting = true
 	s.generation++
-	s.inFlight = nil
+	s.resetting, s.inspecting, s.inFlight = true, false, nil
 	s.opt.Engine.Close()
-	go func() {
-		fresh, err := s.opt.Reset(ctx)
-		s.inLoop(func() {
-			s.resetting = false
-			if err != nil {
-				s.notice(model.Error, "the lab could not be started anew: "+err.Error())
-				return
-			}
-			fresh.Clock = s.opt.Clock
-			s.opt = fresh
-			s.mu.Lock()
-			s.inputs = nil // whatever the old environment still said
-			s.mu.Unlock()
-			s.start()
-			s.notice(model.Info, "the lab was started anew")
-		})
-	}()
+	var fresh Options
+	var err error
+	anew := s.opt.Reset
+	s.aside(func() { fresh, err = anew(ctx) }, func() {
+		s.resetting = false
+		if s.gone = err != nil; s.gone {
+			s.notice(model.Error, "the lab could not be started anew: "+err.Error())
+			return
+		}
+		fresh.Clock = s.opt.Clock
+		s.opt = fresh
+		s.mu.Lock()
+		s.inputs = nil // whatever the old environment still said
+		s.mu.Unlock()
+		s.start()
+		s.notice(model.Info, "the lab was started anew")
+	})
 }

@@ -81,20 +81,18 @@ func (s *Session) peekStep(ctx context.Context) {
 		return
 	}
 	s.stepZnodes = &model.StepZnodes{Position: position}
-	peek := s.opt.Peek
-	go func() {
-		out := &model.StepZnodes{Position: position}
+	peek, out := s.opt.Peek, &model.StepZnodes{Position: position}
+	s.aside(func() {
 		for i := range call.Ops {
 			if call.Ops[i].Kind.Writes() && len(out.Changes) < znodesPeeked {
 				out.Changes = append(out.Changes, model.ZnodeChange{Op: call.Ops[i], Before: peek(ctx, call.Ops[i].Path)})
 			}
 		}
-		s.inLoop(func() {
-			if s.stepZnodes != nil && s.stepZnodes.Position == position {
-				s.stepZnodes = out
-			}
-		})
-	}()
+	}, func() {
+		if s.stepZnodes != nil && s.stepZnodes.Position == position {
+			s.stepZnodes = out
+		}
+	})
 }
 
 // peekSubject reads the inspected subject's znodes, unless they were read just now.
@@ -106,16 +104,15 @@ func (s *Session) peekSubject(ctx context.Context) {
 	}
 	s.inspecting = true
 	subject, peek := s.subject, s.opt.Peek
-	go func() {
-		in := &model.Inspection{Subject: subject, At: now}
+	in := &model.Inspection{Subject: subject, At: now}
+	s.aside(func() {
 		for _, path := range subject.Paths() {
 			in.Znodes = append(in.Znodes, peek(ctx, path))
 		}
-		s.inLoop(func() {
-			s.inspecting = false
-			if subject == s.subject {
-				s.inspection = in
-			}
-		})
-	}()
+	}, func() {
+		s.inspecting = false
+		if subject == s.subject {
+			s.inspection = in
+		}
+	})
 }

@@ -81,6 +81,7 @@ type Session struct {
 	stepZnodes *model.StepZnodes
 	preview    *model.ElectionPreview
 	resetting  bool
+	gone       bool // the engine was closed and a reset gave no other
 	dirty      bool
 	lastFrame  time.Time
 	calls      chan callJob
@@ -119,7 +120,7 @@ func (s *Session) start() {
 		s.mode, s.stopReason = paused, "started paused"
 	}
 	s.edges, s.inFlight, s.stepZnodes, s.preview, s.inspection = model.Edges{}, nil, nil, nil, nil
-	s.taken, s.positions, s.dirty = 0, 0, true
+	s.positions, s.dirty = 0, true // taken goes on: a command must not fit a step of another engine
 	s.accept(model.Input{At: s.opt.Clock(), Of: &model.Started{}})
 }
 
@@ -152,6 +153,21 @@ func (s *Session) inLoop(f func()) {
 	s.signal()
 }
 
+// aside runs work outside the loop and then done in it, unless the engine was
+// replaced in between: what was found out about the old one is of no use. It is
+// called in the loop.
+func (s *Session) aside(work, done func()) {
+	generation := s.generation
+	go func() {
+		work()
+		s.inLoop(func() {
+			if s.generation == generation {
+				done()
+			}
+		})
+	}()
+}
+
 func (s *Session) signal() {
 	select {
 	case s.wake <- struct{}{}:
@@ -172,6 +188,7 @@ func (s *Session) Run(ctx context.Context) {
 				break
 			}
 		}
+		s.restWhenIdle()
 		wait := s.showFrame(ctx)
 		if s.mayTake() != nil || s.pending() {
 			continue
@@ -185,44 +202,68 @@ func (s *Session) Run(ctx context.Context) {
 	}
 }
 
+// restWhenIdle ends stepping when there is nothing left to step: the next event
+// is held at its begin.
+func (s *Session) restWhenIdle() {
+	if s.mode == stepping && s.inFlight == nil && !s.resetting && s.opt.Engine.At() == nil {
+		s.pause("stepped by " + s.grain.String() + ": the event queue is empty")
+	}
+}
+
 func (s *Session) pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.inputs)+len(s.commands)+len(s.jobs) > 0
+	return len(s.inputs)+len(s.jobs) > 0 || len(s.commands) > 0 && !s.resetting
 }
 
 // drain takes everything that came from outside: inputs before the results of
-// calls, so that an event that was fired first is queued first.
+// calls, so that an event that was fired first is queued first. Commands wait
+// while the lab is being reset.
 func (s *Session) drain(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		inputs, jobs, commands := s.inputs, s.jobs, s.commands
-		s.inputs, s.jobs, s.commands = nil, nil, nil
+		inputs, jobs := s.inputs, s.jobs
+		s.inputs, s.jobs = nil, nil
+		var commands []model.Command
+		if !s.resetting {
+			commands, s.commands = s.commands, nil
+		}
 		s.mu.Unlock()
 		if len(inputs)+len(jobs)+len(commands) == 0 {
 			return
 		}
+		s.dirty = true
 		for _, in := range inputs {
 			s.accept(in)
 		}
 		for _, f := range jobs {
 			f()
 		}
-		for _, c := range commands {
+		for i, c := range commands {
+			if s.resetting {
+				s.mu.Lock()
+				s.commands = append(commands[i:len(commands):len(commands)], s.commands...)
+				s.mu.Unlock()
+				break
+			}
 			s.command(ctx, c)
 		}
-		s.dirty = true
 	}
 }
 
+// accept hands an input to the engine. One that comes while there is none, from
+// an environment that is being taken down, concerns nobody.
 func (s *Session) accept(in model.Input) {
+	if s.resetting || s.gone {
+		return
+	}
 	s.opt.Engine.Accept(in)
 	s.record(model.Record{At: in.At, Input: in.Of})
 }
 
 // mayTake is the step that may be taken now; nil when it rests or waits.
 func (s *Session) mayTake() model.Step {
-	if s.inFlight != nil || s.resetting {
+	if s.inFlight != nil || s.resetting || s.gone {
 		return nil
 	}
 	at := s.opt.Engine.At()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,11 +20,13 @@ type Options struct {
 	Brokers  int  // how many brokers, ids 1 to n; 0: none, the ZooKeeper server alone
 	NoTopics bool // start without the default topics
 	// Znodes, if given, is the first content instead: its registered brokers are
-	// replaced by simulated ones under the same ids.
+	// replaced by simulated ones under the same ids. With Brokers 0 it is served
+	// as it lies.
 	Znodes        []zkserver.Znode
 	Port          int           // of the ZooKeeper server; 0: any
 	TickTime      time.Duration // 0: 2 s
 	DataDir       string        // append log of the ZooKeeper server; empty: in memory
+	Wipe          bool          // forget what the data directory holds
 	OnBrokerEvent func(broker.Event)
 }
 
@@ -42,8 +45,9 @@ type Lab struct {
 	brokers *broker.Cluster
 	addr    string
 
-	mu   sync.Mutex
-	last int32 // highest broker id so far
+	mu       sync.Mutex
+	last     int32 // highest broker id so far
+	reserved int32 // of a controller that is no broker; -1: none
 }
 
 // Start starts the server, writes the first content and starts the brokers.
@@ -51,7 +55,7 @@ func Start(ctx context.Context, opt Options) (*Lab, error) {
 	if opt.TickTime == 0 {
 		opt.TickTime = 2 * time.Second
 	}
-	l := &Lab{opt: opt}
+	l := &Lab{opt: opt, reserved: -1}
 	if err := l.openStore(); err != nil {
 		return nil, err
 	}
@@ -59,6 +63,7 @@ func Start(ctx context.Context, opt Options) (*Lab, error) {
 	addr, err := l.server.Listen("127.0.0.1:" + strconv.Itoa(opt.Port))
 	if err != nil {
 		l.server.Close()
+		l.store.Close()
 		return nil, fmt.Errorf("the lab's ZooKeeper cannot listen on port %d: %w", opt.Port, err)
 	}
 	l.addr = addr.String()
@@ -78,59 +83,159 @@ func (l *Lab) openStore() (err error) {
 	if l.store, err = zkserver.Open(l.opt.DataDir, zkserver.Options{}); err != nil {
 		return fmt.Errorf("the lab's ZooKeeper data in %s: %w", l.opt.DataDir, err)
 	}
+	l.buryDead()
+	if l.opt.Wipe {
+		return l.wipe()
+	}
 	return nil
 }
 
-// populate writes the first content, unless a data directory already holds one.
+// buryDead ends the sessions of an earlier lab's brokers and controller: their
+// process is gone, for the data directory was free.
+func (l *Lab) buryDead() {
+	paths := []string{model.ControllerPath}
+	for _, id := range l.live() {
+		paths = append(paths, model.BrokerIDPath(id))
+	}
+	for _, path := range paths {
+		if st, code := l.store.Exists(path); code == zkserver.OK && st.EphemeralOwner != 0 {
+			l.store.Expire(st.EphemeralOwner)
+		}
+	}
+}
+
+// wipe deletes everything but ZooKeeper's own.
+func (l *Lab) wipe() error {
+	var paths []string
+	l.store.Walk("/", func(path string, _ []byte, _ zkserver.Stat) bool {
+		if path != "/" && path != "/zookeeper" && !strings.HasPrefix(path, "/zookeeper/") {
+			paths = append(paths, path)
+		}
+		return true
+	})
+	for _, path := range slices.Backward(paths) { // children first
+		if r, _ := l.store.Apply(0, zkserver.Delete(path, zkserver.AnyVersion)); r.Code != zkserver.OK {
+			return fmt.Errorf("delete %s: %s", path, r.Code)
+		}
+	}
+	return nil
+}
+
+// populate writes the first content, unless a data directory already holds one,
+// and starts the brokers.
 func (l *Lab) populate(ctx context.Context) error {
+	_, code := l.store.Exists(model.TopicsPath)
+	fresh := code != zkserver.OK
+	if l.opt.Brokers == 0 {
+		if !fresh {
+			return nil
+		}
+		return l.store.Load(l.opt.Znodes)
+	}
 	ids := make([]int32, 0, l.opt.Brokers)
 	for i := range l.opt.Brokers {
 		ids = append(ids, int32(i+1))
 	}
 	if l.opt.Znodes != nil {
-		var err error
-		if ids, err = l.plant(l.opt.Znodes); err != nil {
-			return err
+		var znodes []zkserver.Znode
+		if ids, znodes = standIns(l.opt.Znodes); fresh {
+			if err := l.store.Load(znodes); err != nil {
+				return err
+			}
 		}
-	}
-	if len(ids) == 0 {
-		return nil
 	}
 	for _, path := range model.PersistentPaths() {
 		if err := l.create(path, nil); err != nil {
 			return err
 		}
 	}
-	if !l.opt.NoTopics && l.opt.Znodes == nil && len(l.topics()) == 0 {
+	if fresh && !l.opt.NoTopics && l.opt.Znodes == nil {
 		if err := l.defaultTopics(len(ids)); err != nil {
 			return err
 		}
 	}
 	for _, id := range ids {
-		if _, err := l.brokers.Add(id, l.settings()); err != nil {
+		if err := l.add(id); err != nil {
 			return err
 		}
-		l.last = max(l.last, id)
 	}
-	return l.brokers.Start(ctx)
+	for _, id := range l.assigned() {
+		if err := l.add(id); err != nil {
+			return err
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return l.brokers.Start(ctx, ids...)
 }
 
-// plant loads a tree; it returns the ids of the brokers registered in it, whose
-// znodes are left out.
-func (l *Lab) plant(znodes []zkserver.Znode) ([]int32, error) {
-	var ids []int32
-	kept := make([]zkserver.Znode, 0, len(znodes))
+// standIns are the ids of the brokers registered in a tree, in order, and the
+// tree without what belonged to sessions that are not here.
+func standIns(znodes []zkserver.Znode) (ids []int32, kept []zkserver.Znode) {
 	for _, z := range znodes {
 		switch ref := model.ParsePath(z.Path); ref.Kind {
 		case model.BrokerZnode:
 			ids = append(ids, ref.Broker)
-		case model.ControllerZnode: // its session is not here
+		case model.ControllerZnode:
 		default:
 			kept = append(kept, z)
 		}
 	}
 	slices.Sort(ids)
-	return ids, l.store.Load(kept)
+	return ids, kept
+}
+
+// ReserveID finds the lowest id from a number on that no broker has, for a
+// controller that is none; no broker gets it afterwards.
+func (l *Lab) ReserveID(from int32) int32 {
+	ids := l.brokers.IDs()
+	for slices.Contains(ids, from) {
+		from++
+	}
+	l.mu.Lock()
+	l.reserved = from
+	l.mu.Unlock()
+	return from
+}
+
+// add makes a broker that is down, unless it is there.
+func (l *Lab) add(id int32) error {
+	l.mu.Lock()
+	taken := id == l.reserved
+	if !taken {
+		l.last = max(l.last, id)
+	}
+	l.mu.Unlock()
+	if taken {
+		return fmt.Errorf("id %d is the controller's", id)
+	}
+	if l.brokers.Broker(id) != nil {
+		return nil
+	}
+	_, err := l.brokers.Add(id, l.settings())
+	return err
+}
+
+// assigned lists the brokers that some partition is assigned to, in order. A
+// topic znode that cannot be read names none.
+func (l *Lab) assigned() []int32 {
+	var ids []int32
+	for _, t := range l.topics() {
+		a, err := l.readTopic(t)
+		if err != nil {
+			continue
+		}
+		for i := range a.Partitions {
+			for _, id := range a.Partitions[i].Replicas {
+				if id >= 0 {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func (l *Lab) settings() broker.Settings {
@@ -174,9 +279,19 @@ func (l *Lab) Server() *zkserver.Server { return l.server }
 // Cluster is the set of simulated brokers.
 func (l *Lab) Cluster() *broker.Cluster { return l.brokers }
 
-// Close ends everything.
+// Close ends everything. The brokers' registrations go with them, so that a
+// data directory holds none.
 func (l *Lab) Close() error {
+	var sessions []int64
+	for _, id := range l.brokers.IDs() {
+		if s := l.brokers.Broker(id).SessionID(); s != 0 {
+			sessions = append(sessions, s)
+		}
+	}
 	l.brokers.Close()
+	for _, s := range sessions {
+		l.store.Expire(s)
+	}
 	return errors.Join(l.server.Close(), l.store.Close())
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,13 +14,12 @@ import (
 	"kstate/model"
 )
 
-// startTimeout is how long a broker may take to start or to shut down.
+// startTimeout is how long a broker may take to start. A shutdown takes as long
+// as its broker's retries do.
 const startTimeout = 30 * time.Second
 
 // Operate does what an operator asks of the cluster; the text says what was done.
 func (l *Lab) Operate(ctx context.Context, c model.Command) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	switch c := c.(type) {
 	case model.KillBroker:
 		if err := l.brokers.Kill(c.Broker); err != nil {
@@ -29,10 +29,7 @@ func (l *Lab) Operate(ctx context.Context, c model.Command) (string, error) {
 	case model.StartBroker:
 		return l.startBroker(ctx, c.Broker)
 	case model.ShutDownBroker:
-		if err := l.brokers.Stop(ctx, c.Broker); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("broker %d shut down", c.Broker), nil
+		return l.shutDown(ctx, c.Broker)
 	case model.CreateTopic:
 		return l.createTopic(c)
 	case model.AddPartitions:
@@ -44,21 +41,42 @@ func (l *Lab) Operate(ctx context.Context, c model.Command) (string, error) {
 }
 
 func (l *Lab) startBroker(ctx context.Context, id int32) (string, error) {
-	l.mu.Lock()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	if id < 0 {
-		id = l.last + 1
-	}
-	l.last = max(l.last, id)
-	l.mu.Unlock()
-	if l.brokers.Broker(id) == nil {
-		if _, err := l.brokers.Add(id, l.settings()); err != nil {
-			return "", err
+		l.mu.Lock()
+		next := int64(l.last) + 1
+		if next == int64(l.reserved) {
+			next++
 		}
+		l.mu.Unlock()
+		if next > math.MaxInt32 {
+			return "", fmt.Errorf("there is no broker id beyond %d", math.MaxInt32)
+		}
+		id = int32(next)
+	}
+	if err := l.add(id); err != nil {
+		return "", err
 	}
 	if err := l.brokers.Start(ctx, id); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("broker %d started", id), nil
+}
+
+func (l *Lab) shutDown(ctx context.Context, id int32) (string, error) {
+	b := l.brokers.Broker(id)
+	if b == nil {
+		return "", fmt.Errorf("there is no broker %d", id)
+	}
+	how, err := b.Stop(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case !how.Controlled:
+		return "", fmt.Errorf("broker %d shut down without the controller's consent after %d attempts: %w", id, how.Attempts, how.Err)
+	}
+	return fmt.Sprintf("broker %d shut down", id), nil
 }
 
 func (l *Lab) topics() []string {
@@ -101,6 +119,11 @@ func (l *Lab) createTopic(c model.CreateTopic) (string, error) {
 	a := model.TopicAssignment{Version: 3}
 	_, _ = rand.Read(a.ID[:])
 	for i, replicas := range c.Assignment {
+		for _, id := range replicas {
+			if err := l.add(id); err != nil {
+				return "", fmt.Errorf("topic %s: %w", c.Topic, err)
+			}
+		}
 		a.Partitions = append(a.Partitions, model.PartitionAssignment{Partition: int32(i), ReplicaAssignment: model.ReplicaAssignment{Replicas: replicas}})
 	}
 	if err := l.create(model.TopicConfigPath(c.Topic), model.EncodeConfig(c.Config)); err != nil {
