@@ -2,7 +2,6 @@ package zkserver
 
 import (
 	"crypto/rand"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -250,38 +249,4 @@ func (s *Store) read(c *caller, path string) (*node, Code) {
 		return nil, NoAuth
 	}
 	return n, OK
-}
-
-// check finds a broken invariant of the whole store; tests call it.
-func (s *Store) check() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	count, bytes, owned := 0, int64(0), 0
-	var bad error
-	walk("/", s.root, func(path string, n *node) bool {
-		count++
-		bytes += n.weight(path)
-		if n.owner != 0 {
-			owned++
-			own := s.sessions[n.owner]
-			if own == nil {
-				bad = fmt.Errorf("%s is owned by session 0x%x, which is not there", path, n.owner)
-			} else if _, ok := own.ephemerals[path]; !ok {
-				bad = fmt.Errorf("%s is not among the ephemerals of its owner", path)
-			}
-		}
-		return bad == nil
-	})
-	for _, own := range s.sessions {
-		owned -= len(own.ephemerals)
-	}
-	switch {
-	case bad != nil:
-		return bad
-	case count != s.count || bytes != s.bytes:
-		return fmt.Errorf("counted %d znodes and %d bytes, the store says %d and %d", count, bytes, s.count, s.bytes)
-	case owned != 0:
-		return fmt.Errorf("%d more ephemeral znodes in the tree than in the sessions", owned)
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -442,53 +441,36 @@ func TestAFreshStoreIsAheadOfEveryEarlierOne(t *testing.T) {
 	}
 }
 
-func TestLimitsRefuseWithQuotaExceeded(t *testing.T) {
-	s, _ := quietStore(t, func(o *Options) { o.Limits = Limits{Nodes: 5, Bytes: 200, Watches: 1} })
-	must(t, s, 0, Create("/a", nil, 0))
-	if r, _ := s.Apply(0, Create("/b", nil, 0)); r.Code != QuotaExceeded {
-		t.Errorf("sixth znode: %v", r.Code)
-	}
-	if r, _ := s.Apply(0, Set("/a", make([]byte, 200), -1)); r.Code != QuotaExceeded {
-		t.Errorf("too much data: %v", r.Code)
-	}
-	w := &seen{}
-	if code := s.Watch(w, "/a", DataWatch); code != OK {
-		t.Error(code)
-	}
-	if code := s.Watch(w, "/a", ChildWatch); code != OK {
-		t.Errorf("same path: %v", code)
-	}
-	if code := s.Watch(w, "/z", ExistsWatch); code != QuotaExceeded {
-		t.Errorf("second path: %v", code)
-	}
-}
-
-func TestZnodesAreSmall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures the heap with 300,000 znodes: not in -short")
-	}
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	s, _ := quietStore(t)
-	data := []byte("x")
-	before := heap()
-	for topic := range 1000 {
-		base := fmt.Sprintf("/t%04d", topic)
-		must(t, s, 0, Create(base, data, 0))
-		must(t, s, 0, Create(base+"/partitions", nil, 0))
-		for p := range 149 {
-			dir := fmt.Sprintf("%s/partitions/%d", base, p)
-			must(t, s, 0, Create(dir, nil, 0))
-			must(t, s, 0, Create(dir+"/state", data, 0))
+// check finds a broken invariant of the whole store.
+func (s *Store) check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count, bytes, owned := 0, int64(0), 0
+	var bad error
+	walk("/", s.root, func(path string, n *node) bool {
+		count++
+		bytes += n.weight(path)
+		if n.owner != 0 {
+			owned++
+			own := s.sessions[n.owner]
+			if own == nil {
+				bad = fmt.Errorf("%s is owned by session 0x%x, which is not there", path, n.owner)
+			} else if _, ok := own.ephemerals[path]; !ok {
+				bad = fmt.Errorf("%s is not among the ephemerals of its owner", path)
+			}
 		}
+		return bad == nil
+	})
+	for _, own := range s.sessions {
+		owned -= len(own.ephemerals)
 	}
-	each := float64(heap()-before) / float64(s.Len())
-	t.Logf("%d znodes, %.0f bytes each", s.Len(), each)
-	if each > 350 {
-		t.Errorf("%.0f bytes a znode, want at most 350", each)
+	switch {
+	case bad != nil:
+		return bad
+	case count != s.count || bytes != s.bytes:
+		return fmt.Errorf("counted %d znodes and %d bytes, the store says %d and %d", count, bytes, s.count, s.bytes)
+	case owned != 0:
+		return fmt.Errorf("%d more ephemeral znodes in the tree than in the sessions", owned)
 	}
+	return nil
 }
