@@ -20,22 +20,26 @@ type batch struct {
 	metadata     entries[model.UpdateMetadataEntry]
 	metadataTo   map[int32]bool
 	toAll        bool // all registered brokers are in metadataTo
+	expect       int  // subjects of the transition at work: how large collections may get
 }
 
 // entries is an ordered collection with one entry per partition.
 type entries[T any] struct {
-	index map[model.TopicPartition]int
+	index map[model.PartitionKey]int32
 	list  []T
 }
 
-func (s *entries[T]) at(tp model.TopicPartition) *T {
+// at is the partition's entry, a new one if there is none. expect is how many
+// entries may come.
+func (s *entries[T]) at(k model.PartitionKey, expect int) *T {
 	if s.index == nil {
-		s.index = map[model.TopicPartition]int{}
+		s.index = make(map[model.PartitionKey]int32, expect)
+		s.list = make([]T, 0, expect)
 	}
-	i, ok := s.index[tp]
+	i, ok := s.index[k]
 	if !ok {
-		i = len(s.list)
-		s.index[tp] = i
+		i = int32(len(s.list))
+		s.index[k] = i
 		var zero T
 		s.list = append(s.list, zero)
 	}
@@ -77,6 +81,7 @@ func (b *batch) clearMetadata() {
 // Kafka: AbstractControllerBrokerRequestBatch.newBatch.
 func (b *batch) open(target string, subjects int) error {
 	b.e.step(&model.OpenBatch{Machine: b.machine, Target: target, Subjects: subjects})
+	b.expect = subjects
 	switch {
 	case len(b.leaderAndIsr) > 0:
 		return illegalf("%s: the request batch is not empty while creating a new one: LeaderAndIsr changes for brokers %v might be lost", b.machine, ids(b.leaderAndIsr))
@@ -100,6 +105,7 @@ func (b *batch) addLeaderAndIsr(brokers []int32, tp model.TopicPartition, l *mod
 	if b.e.cfg.IBP.LeaderRecovery() {
 		entry.Recovery = l.Recovery
 	}
+	key := b.e.ctx.PartitionKey(tp)
 	for _, id := range brokers {
 		if id < 0 {
 			continue
@@ -109,7 +115,7 @@ func (b *batch) addLeaderAndIsr(brokers []int32, tp model.TopicPartition, l *mod
 			set = &entries[model.LeaderAndIsrEntry]{}
 			b.leaderAndIsr[id] = set
 		}
-		x := set.at(tp)
+		x := set.at(key, b.expect/max(1, len(b.e.ctx.Brokers())))
 		entry.IsNew = isNew || x.IsNew
 		*x = entry
 	}
@@ -127,7 +133,7 @@ func (b *batch) addStopReplica(broker int32, tp model.TopicPartition, remove boo
 		set = &entries[model.StopReplicaEntry]{}
 		b.stopReplica[broker] = set
 	}
-	x := set.at(tp)
+	x := set.at(b.e.ctx.PartitionKey(tp), 0)
 	*x = model.StopReplicaEntry{TopicPartition: tp, LeaderEpoch: b.e.stopEpoch(tp), Delete: remove || x.Delete}
 }
 
@@ -191,7 +197,7 @@ func (b *batch) addMetadataEntry(tp model.TopicPartition) {
 	if v.IsQueued(tp.Topic) {
 		entry.Leadership = &model.LeaderIsrAndControllerEpoch{LeaderAndIsr: model.DuringDelete(p.Leadership.ISR), ControllerEpoch: p.Leadership.ControllerEpoch}
 	}
-	*b.metadata.at(tp) = entry
+	*b.metadata.at(v.PartitionKey(tp), b.expect/3) = entry
 }
 
 // flush queues everything collected: all LeaderAndIsr, then all UpdateMetadata,

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 
 	"kstate/model"
@@ -59,20 +58,18 @@ func (e *Engine) tryChangeReplicas(rs []model.Replica, to model.ReplicaState, re
 	if err := e.rsm.open(to.String(), len(rs)); err != nil {
 		return err
 	}
-	rs = slices.Clone(rs)
-	slices.SortFunc(rs, func(a, b model.Replica) int {
-		return cmp.Or(cmp.Compare(a.Broker, b.Broker), a.TopicPartition.Compare(b.TopicPartition))
-	})
-	rs = slices.Compact(rs)
-	for len(rs) > 0 {
-		n := slices.IndexFunc(rs, func(r model.Replica) bool { return r.Broker != rs[0].Broker })
-		if n < 0 {
-			n = len(rs)
+	onBroker := map[int32][]model.Replica{}
+	for _, r := range rs {
+		onBroker[r.Broker] = append(onBroker[r.Broker], r)
+	}
+	for _, broker := range ids(onBroker) {
+		group := onBroker[broker]
+		if !slices.IsSortedFunc(group, model.Replica.Compare) {
+			slices.SortFunc(group, model.Replica.Compare)
 		}
-		if err := e.changeOnBroker(rs[0].Broker, rs[:n], to, reason); err != nil {
+		if err := e.changeOnBroker(broker, slices.Compact(group), to, reason); err != nil {
 			return err
 		}
-		rs = rs[n:]
 	}
 	return e.rsm.flush()
 }
