@@ -99,27 +99,3 @@ func residentMB(t testing.TB) int {
 	}
 	return int(u.Maxrss / 1024)
 }
-
-// A step with nothing watching costs under 1 µs; the test fails above twice that.
-func TestStepIsCheap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a benchmark")
-	}
-	store := wideStore(t, 200)
-	before := cpu(t)
-	e, steps := takeOver(t, store)
-	defer e.Close()
-	per := (cpu(t) - before) / time.Duration(steps)
-	t.Logf("%d steps, %v of processor time each, the work between them and the store included", steps, per)
-	if limit := 5 * time.Microsecond; per > limit {
-		t.Errorf("a step costs %v", per)
-	}
-	bare := testing.Benchmark(func(b *testing.B) {
-		for b.Loop() {
-			e.At()
-		}
-	})
-	if bare.NsPerOp() > 1000 {
-		t.Errorf("looking at a step costs %v ns", bare.NsPerOp())
-	}
-}

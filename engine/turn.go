@@ -20,6 +20,11 @@ type turn struct {
 
 // begin starts the coroutine of an event and runs it to its first step.
 func (e *Engine) begin(q model.QueuedEvent) model.Step {
+	return e.start(q, func() error { return e.handle(q.Event) })
+}
+
+// start runs work in a coroutine, as the event q.
+func (e *Engine) start(q model.QueuedEvent, work func() error) model.Step {
 	t := &turn{event: q}
 	e.turn = t
 	t.next, t.stop = iter.Pull(func(yield func(model.Step) bool) {
@@ -29,7 +34,7 @@ func (e *Engine) begin(q model.QueuedEvent) model.Step {
 			}
 		}()
 		t.yield = yield
-		err := e.handle(q.Event)
+		err := work()
 		e.step(&model.End{Event: q, Err: err})
 	})
 	return e.resume()
