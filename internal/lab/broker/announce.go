@@ -17,7 +17,7 @@ import (
 type announcements struct {
 	changed    map[model.TopicPartition]bool
 	lastChange time.Time
-	lastSent   time.Time // zero: count from the first change
+	lastSent   time.Time // at first, the start of the process
 	scheduled  bool
 }
 
@@ -100,9 +100,6 @@ func (r *run) announceISR(tp model.TopicPartition) {
 	a, now := &r.isr, r.b.c.clock.Now()
 	if a.changed == nil {
 		a.changed = map[model.TopicPartition]bool{}
-	}
-	if a.lastSent.IsZero() {
-		a.lastSent = now
 	}
 	a.changed[tp], a.lastChange = true, now
 	if !a.scheduled {

@@ -58,7 +58,7 @@ func (r *run) alive() bool { return r.b.run == r }
 // is up; the context bounds the start only.
 // Kafka: KafkaServer.startup.
 func (b *Broker) Start(ctx context.Context) error {
-	r := &run{b: b, conns: map[*serverConn]struct{}{}, outgoing: map[net.Conn]struct{}{}, lagCheck: map[model.TopicPartition]time.Time{}}
+	r := &run{b: b, isr: announcements{lastSent: b.c.clock.Now()}, conns: map[*serverConn]struct{}{}, outgoing: map[net.Conn]struct{}{}, lagCheck: map[model.TopicPartition]time.Time{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	first := make(chan error, 1)
 	var err error

@@ -105,22 +105,28 @@ func (c *Cluster) IDs() (ids []int32) {
 	return ids
 }
 
-// Start starts brokers side by side, all that exist when none is named, and
+// Start starts brokers side by side, all that are down when none is named, and
 // returns when they are registered and serve.
 func (c *Cluster) Start(ctx context.Context, ids ...int32) error {
+	if len(ids) == 0 {
+		ids = c.where(func(b *Broker) bool { return b.run == nil })
+	}
 	return c.each(ids, func(b *Broker) error { return b.Start(ctx) })
 }
 
-// Kill kills brokers, all when none is named.
+// Kill kills brokers, all that are up when none is named.
 func (c *Cluster) Kill(ids ...int32) error {
+	if len(ids) == 0 {
+		ids = c.where(func(b *Broker) bool { return b.run != nil })
+	}
 	return c.each(ids, func(b *Broker) error { b.Kill(); return nil })
 }
 
 // Stop shuts brokers down in a controlled way, one after the other as an operator
-// would, all when none is named. How each went is in its Stopped event.
+// would, all that are up when none is named. How each went is in its Stopped event.
 func (c *Cluster) Stop(ctx context.Context, ids ...int32) error {
 	if len(ids) == 0 {
-		ids = c.IDs()
+		ids = c.where(func(b *Broker) bool { return b.run != nil && b.run.up })
 	}
 	var errs []error
 	for _, id := range ids {
@@ -135,11 +141,20 @@ func (c *Cluster) Stop(ctx context.Context, ids ...int32) error {
 	return errors.Join(errs...)
 }
 
+// where lists the brokers of which that holds.
+func (c *Cluster) where(holds func(*Broker) bool) (ids []int32) {
+	c.look(func() {
+		for _, id := range c.order {
+			if holds(c.brokers[id]) {
+				ids = append(ids, id)
+			}
+		}
+	})
+	return ids
+}
+
 // each runs f for the named brokers side by side.
 func (c *Cluster) each(ids []int32, f func(*Broker) error) error {
-	if len(ids) == 0 {
-		ids = c.IDs()
-	}
 	errs := make([]error, len(ids))
 	var wg sync.WaitGroup
 	for i, id := range ids {

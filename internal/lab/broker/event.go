@@ -16,7 +16,8 @@ const (
 	Killed             Kind = "killed"              // by Kill, a crash rule, or the failure of the last log directory
 	Stopped            Kind = "stopped"             // by Stop; Err says why it was not controlled
 	Registered         Kind = "registered"          // in ZooKeeper, with Epoch; at the start and after each expiry
-	RegistrationFailed Kind = "registration-failed" // after an expiry: Err; the broker stays unregistered until the next
+	RegistrationFailed Kind = "registration-failed" // Err; after an expiry the broker stays unregistered until the next, at a start it may wait
+	SessionOpened      Kind = "session-opened"      // a new ZooKeeper session
 	SessionExpired     Kind = "session-expired"     // ZooKeeper has ended the session
 	Received           Kind = "received"            // Request came in
 	Answered           Kind = "answered"            // Response to Request went out

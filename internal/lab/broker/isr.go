@@ -225,7 +225,7 @@ func (r *Replicas) refused(x *proposal, code int16) verdict {
 }
 
 // decided takes the proposal off the queue and returns its partition if that
-// still waits for it.
+// still waits for it; if not, what the proposal has held up gets its turn.
 func (r *Replicas) decided(x *proposal) *partition {
 	if r.unsent[x.tp] == x {
 		delete(r.unsent, x.tp)
@@ -233,5 +233,6 @@ func (r *Replicas) decided(x *proposal) *partition {
 	if p := r.parts[x.tp]; p != nil && p.pending == x {
 		return p
 	}
+	r.touch(x.tp)
 	return nil
 }

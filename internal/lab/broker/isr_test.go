@@ -155,7 +155,11 @@ func TestOvertakenProposal(t *testing.T) {
 	}
 	state := first.to
 	state.PartitionEpoch = 8
+	r.touched = nil
 	r.settled(first, state)
+	if !slices.Equal(r.touched, []model.TopicPartition{t0}) {
+		t.Errorf("to look at: %v", r.touched)
+	}
 	if !slices.Equal(p.isr, []int32{1, 2}) {
 		t.Errorf("ISR %v: the answer was for an earlier state", p.isr)
 	}

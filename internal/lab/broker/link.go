@@ -33,6 +33,11 @@ const (
 // connect opens a connection that ends with the process, or when the broker is
 // cut off from the controller.
 func (r *run) connect(to model.Endpoint) (*link, error) {
+	cut := false
+	r.b.c.look(func() { cut = r.b.behaviour.ControllerCut })
+	if cut {
+		return nil, r.cutOff()
+	}
 	dialer := net.Dialer{Timeout: connectTimeout}
 	conn, err := dialer.DialContext(r.ctx, "tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))))
 	if err != nil {
@@ -41,7 +46,7 @@ func (r *run) connect(to model.Endpoint) (*link, error) {
 	r.b.c.do(func() {
 		if !r.alive() || r.b.behaviour.ControllerCut {
 			conn.Close()
-			err = fmt.Errorf("broker %d is cut off from the controller", r.b.id)
+			err = r.cutOff()
 			return
 		}
 		r.outgoing[conn] = struct{}{}
@@ -51,6 +56,8 @@ func (r *run) connect(to model.Endpoint) (*link, error) {
 	}
 	return &link{conn: conn, in: bufio.NewReader(conn), clientID: strconv.Itoa(int(r.b.id)), alter: -1}, nil
 }
+
+func (r *run) cutOff() error { return fmt.Errorf("broker %d is cut off from the controller", r.b.id) }
 
 func (r *run) disconnect(l *link) {
 	l.conn.Close()

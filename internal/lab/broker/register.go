@@ -19,7 +19,7 @@ var errRegistered = errors.New("is registered by another session")
 // Kafka: KafkaZkClient.registerBroker, KafkaController (RegisterBrokerAndReelect).
 func (r *run) keepRegistered(first chan<- error) {
 	s := r.session
-	var done, previous int64 // session that was dealt with, and the one registered in before
+	var opened, done, previous int64 // sessions: the last one, the last dealt with, the last registered in
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -32,6 +32,10 @@ func (r *run) keepRegistered(first chan<- error) {
 		id := s.conn.SessionID()
 		if s.conn.State() != zk.StateHasSession || id == 0 || id == done {
 			continue
+		}
+		if id != opened {
+			opened = id
+			r.note(Event{Kind: SessionOpened})
 		}
 		epoch, err := r.register(id, previous)
 		switch {
@@ -105,9 +109,12 @@ func (r *run) register(session, previous int64) (int64, error) {
 			if err := r.session.conn.Delete(path, stat.Version); err != nil && !errors.Is(err, zk.ErrNoNode) {
 				return 0, fmt.Errorf("delete %s of the previous session: %w", path, err)
 			}
-		case previous != 0 || !r.b.set.AwaitOldRegistration:
-			return 0, fmt.Errorf("create %s: it %w, 0x%x", path, errRegistered, stat.EphemeralOwner)
 		default:
+			err := fmt.Errorf("create %s: it %w, 0x%x", path, errRegistered, stat.EphemeralOwner)
+			if previous != 0 || !r.b.set.AwaitOldRegistration {
+				return 0, err
+			}
+			r.note(Event{Kind: RegistrationFailed, Err: err})
 			select {
 			case <-gone:
 			case <-r.ctx.Done():

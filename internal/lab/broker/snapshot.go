@@ -46,7 +46,7 @@ func (b *Broker) Snapshot() (s Snapshot) {
 	return s
 }
 
-// Hosted finds a replica of the broker; false when it does not host it.
+// Find finds a replica of the broker; false when it does not host it.
 func (s Snapshot) Find(tp model.TopicPartition) (Hosted, bool) {
 	i, ok := slices.BinarySearchFunc(s.Hosted, tp, func(h Hosted, tp model.TopicPartition) int { return h.TopicPartition.Compare(tp) })
 	if !ok {
