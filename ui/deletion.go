@@ -84,7 +84,7 @@ func (l *deletionList) draw(a area, f *model.Frame, focused bool) {
 			if k.set == model.IneligibleForDeletion {
 				x = a.put(x+2, y, warn, string(s.v.IneligibleReason(k.topic)))
 			}
-			a.put(x+2, y, faint, replicasByState(s.v.Topic(k.topic)))
+			a.put(x+2, y, faint, replicasByState(s.v.Topic(k.topic), a.w-x-2))
 		}
 		if focused && k == l.cursor {
 			a.mark(y)
@@ -106,18 +106,23 @@ func deletionInfo(v *model.View) string {
 }
 
 // replicasByState counts a topic's replicas: "OnlineReplica 2 OfflineReplica 1".
-func replicasByState(t *model.Topic) string {
+// Where that is wider than room, the states go without the word they share.
+func replicasByState(t *model.Topic, room int) string {
 	if t == nil {
 		return "no longer known"
 	}
-	var parts []string
+	var full, short []string
 	for _, s := range model.ReplicaStates {
 		if n := t.ReplicaCounts[s]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", s, n))
+			full = append(full, fmt.Sprintf("%s %d", s, n))
+			short = append(short, fmt.Sprintf("%s %d", strings.Replace(s.String(), "Replica", "", 1), n))
 		}
 	}
-	if parts == nil {
+	if full == nil {
 		return "no replicas"
 	}
-	return strings.Join(parts, " ")
+	if s := strings.Join(full, " "); len(s) <= room {
+		return s
+	}
+	return strings.Join(short, " ")
 }

@@ -16,7 +16,7 @@ type inspector struct {
 	decoded  decoded
 
 	narrow    bool // no room for two columns
-	pathWidth int  // to which paths are cut, on their left
+	lineWidth int  // of a column; paths are cut to it, on their left
 }
 
 // twoColumns is the width from which memory and znodes stand side by side.
@@ -28,9 +28,9 @@ func (in *inspector) choose(s model.Subject) {
 
 func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 	a = a.title("Inspector", focused, subjectName(in.subject))
-	in.narrow, in.pathWidth = a.w < twoColumns, a.w
+	in.narrow, in.lineWidth = a.w < twoColumns, a.w
 	if !in.narrow {
-		in.pathWidth = leftColumn(a.w)
+		in.lineWidth = a.w - leftColumn(a.w) - 2
 	}
 	step := in.stepColumns(f)
 	if step.empty() {
@@ -105,8 +105,8 @@ func (c columns) draw(a area, s scroll) {
 }
 
 // leftColumn is the width of the left one of two columns; the other one has
-// three columns less.
-func leftColumn(w int) int { return w/2 - 1 }
+// two cells less, for the rule between them.
+func leftColumn(w int) int { return w / 2 }
 
 func drawLines(a area, lines []line, s scroll) {
 	for y := 0; y < a.h && s.y+y < len(lines); y++ {
@@ -258,8 +258,8 @@ func markChanged(before, after []line) {
 
 // path cuts a path on its left: its end tells more.
 func (in *inspector) path(p string) string {
-	if w := width(p); w > in.pathWidth {
-		return ellipsis + cutLeft(p, w-in.pathWidth+1)
+	if w := width(p); w > in.lineWidth {
+		return ellipsis + cutLeft(p, w-in.lineWidth+1)
 	}
 	return p
 }

@@ -113,6 +113,7 @@ func kafkaPath(path string) string {
 
 // facts builds the lines of the controller's memory.
 type facts struct {
+	w       int // the width of the lines
 	lines   []line
 	differs int
 }
@@ -132,18 +133,28 @@ func (fs *facts) fact(name, value, znode string, known bool) {
 	case value == znode:
 		l = append(l, span{faint, " ="})
 	default:
-		l = append(l, span{bad, " ≠ znode " + znode})
-		fs.differs++
+		fs.differ(l, "≠ znode "+znode)
+		return
 	}
 	fs.lines = append(fs.lines, l)
+}
+
+// differ adds a line with its difference; where that does not fit, below it.
+func (fs *facts) differ(l line, difference string) {
+	fs.differs++
+	if width(l.text())+1+width(difference) > fs.w {
+		fs.lines = append(fs.lines, l, line{{bad, "  " + difference}})
+		return
+	}
+	fs.lines = append(fs.lines, append(l, span{bad, " " + difference}))
 }
 
 // derived is a remembered state beside what follows from the znodes.
 func (fs *facts) derived(name, value, tree string) {
 	l := line{{faint, pad(name, factWidth)}, {strong, value}}
 	if tree != "" && value != tree {
-		l = append(l, span{bad, " ≠ tree " + tree})
-		fs.differs++
+		fs.differ(l, "≠ tree "+tree)
+		return
 	}
 	fs.lines = append(fs.lines, l)
 }
@@ -176,7 +187,7 @@ func (in *inspector) memory(f *model.Frame) []line {
 		in.decoded = decode(r)
 	}
 	d, v, s := &in.decoded, viewOf(f), in.subject
-	fs := &facts{}
+	fs := &facts{w: in.lineWidth}
 	fs.note(faint, "in memory: = as znode, ≠ different")
 	switch s.Kind {
 	case model.TopicSubject:
