@@ -143,7 +143,9 @@ func zshCompletion(table []command) string {
 		if !strings.Contains(name, " ") {
 			name += " "
 		}
-		fmt.Fprintf(&b, "\t%q*)\n\t\t_arguments", name)
+		// _arguments takes the first of $words for the command.
+		n := strings.Count(table[i].name, " ") + 1
+		fmt.Fprintf(&b, "\t%q*)\n\t\tshift %d words; (( CURRENT -= %d ))\n\t\t_arguments", name, n, n)
 		for _, f := range table[i].flags {
 			fmt.Fprintf(&b, " \\\n\t\t\t%s", zshFlag(&f))
 		}
