@@ -30,6 +30,8 @@ func (e *Engine) Accept(in model.Input) {
 	case *model.AlarmRang:
 		if s.Name == rebalanceAlarm {
 			e.put(&model.AutoPreferredReplicaLeaderElection{}, cause)
+		} else {
+			e.requestTimedOut(s.Name)
 		}
 	case *model.Asked:
 		e.asked(s, cause)
@@ -150,13 +152,28 @@ func (e *Engine) asked(s *model.Asked, cause string) {
 		e.put(&model.AllocateProducerIDsEvent{AskID: s.ID, Ask: a}, cause)
 	case *model.UpdateFeatures:
 		e.put(&model.UpdateFeaturesEvent{AskID: s.ID, Ask: a}, cause)
+	case *model.CreateTopics:
+		e.startAside(s.ID, func() { e.createTopics(s.ID, a) })
+	case *model.DeleteTopics:
+		e.startAside(s.ID, func() { e.deleteTopics(s.ID, a) })
+	case *model.CreatePartitions:
+		e.startAside(s.ID, func() { e.createPartitions(s.ID, a) })
 	}
 }
 
-// uncleanEnabled: the per-topic event is queued only while active.
-// Kafka: KafkaController.enableTopicUncleanLeaderElection, enableDefaultUncleanLeaderElection.
+// uncleanEnabled: the broker's own setting is on from now on, or that of a topic,
+// which stands in its znode. The per-topic event is queued only while active.
+// Kafka: KafkaController.enableTopicUncleanLeaderElection, enableDefaultUncleanLeaderElection,
+// DynamicLogConfig.reconfigure.
 func (e *Engine) uncleanEnabled(topic, cause string) {
 	if topic == "" {
+		settings := map[string]string{uncleanKey: "true"}
+		for k, v := range e.cfg.BrokerConfig {
+			if k != uncleanKey {
+				settings[k] = v
+			}
+		}
+		e.cfg.BrokerConfig = settings
 		e.put(&model.UncleanLeaderElectionEnable{}, cause)
 	} else if e.IsActive() {
 		e.put(&model.TopicUncleanLeaderElectionEnable{Topic: topic}, cause)

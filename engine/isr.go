@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"kstate/model"
@@ -116,7 +117,10 @@ func (e *Engine) mayAlterPartition(a *model.AlterPartition) model.KafkaError {
 
 // tryAlterPartition judges, writes, answers. Kafka: KafkaController.tryProcessAlterPartition.
 func (e *Engine) tryAlterPartition(ev *model.AlterPartitionReceived) ([]*proposal, error) {
-	ps := e.judgeProposals(ev.Ask)
+	ps, err := e.judgeProposals(ev.Ask)
+	if err != nil {
+		return nil, err
+	}
 	var writes []stateWrite
 	for _, p := range ps {
 		if p.write {
@@ -161,7 +165,8 @@ func (e *Engine) tryAlterPartition(ev *model.AlterPartitionReceived) ([]*proposa
 }
 
 // judgeProposals finds the error of each partition, or that it is to be written.
-func (e *Engine) judgeProposals(a *model.AlterPartition) []*proposal {
+// A recovery state that does not exist is an error of the whole request.
+func (e *Engine) judgeProposals(a *model.AlterPartition) ([]*proposal, error) {
 	ps := make([]*proposal, 0, len(a.Partitions))
 	for _, x := range a.Partitions {
 		p := &proposal{tp: x.TopicPartition, id: x.TopicID}
@@ -172,12 +177,14 @@ func (e *Engine) judgeProposals(a *model.AlterPartition) []*proposal {
 		p.result = model.AlterPartitionResult{TopicPartition: p.tp, TopicID: x.TopicID}
 		if a.Version >= 2 && p.tp.Topic == "" {
 			p.result.Error = model.ErrUnknownTopicID
+		} else if x.Recovery != model.Recovered && x.Recovery != model.Recovering {
+			return nil, &illegalArgument{fmt.Sprintf("value %d is not a valid leader recovery state", x.Recovery)}
 		} else {
 			e.judgeProposal(p, a.Version)
 		}
 		ps = append(ps, p)
 	}
-	return ps
+	return ps, nil
 }
 
 func (e *Engine) judgeProposal(p *proposal, version int16) {

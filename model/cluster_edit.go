@@ -233,12 +233,12 @@ func (c *Cluster) TopicName(id Uuid) string { return c.ids[id] }
 // assignments and leadership go; partition and replica states, the ineligible
 // mark, reassignment marks and offline dirs stay. Kafka: ControllerContext.removeTopic.
 func (c *Cluster) RemoveTopic(name string) {
-	if c.Topic(name) == nil {
-		return
-	}
 	queued := c.IsQueued(name)
 	c.TopicsToBeDeleted.s.remove(c.gen, name)
 	c.TopicsWithDeletionStarted.s.remove(c.gen, name)
+	if c.Topic(name) == nil {
+		return
+	}
 	t := c.editTopic(name)
 	delete(c.ids, t.ID)
 	for n, p := range t.Partitions() {
