@@ -56,6 +56,8 @@ type (
 	}
 	// Inspect chooses what the inspector shows.
 	Inspect struct{ Subject Subject }
+	// Explain chooses what Frame.Explanation is about; NoSubject ends it.
+	Explain struct{ Subject Subject }
 	// ResetLab starts the lab anew with its first content.
 	ResetLab struct{}
 )
@@ -79,4 +81,5 @@ func (Reassign) command()        {}
 func (RunElection) command()     {}
 func (PreviewElection) command() {}
 func (Inspect) command()         {}
+func (Explain) command()         {}
 func (ResetLab) command()        {}

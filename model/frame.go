@@ -140,9 +140,12 @@ const (
 	PartitionSubject
 	ReplicaSubject
 	BrokerSubject
+	LeadershipSubject // how leadership is spread over the cluster
+	ControllerSubject
 )
 
-// Subject is a topic, partition, replica or broker chosen on screen.
+// Subject is a topic, partition, replica or broker chosen on screen, or what
+// else can be explained.
 type Subject struct {
 	Kind      SubjectKind
 	Topic     string
@@ -205,8 +208,9 @@ type Frame struct {
 	Open     *OpenRequests
 	Channels []Channel
 
-	Inspection *Inspection
-	StepZnodes *StepZnodes
-	Preview    *ElectionPreview
+	Inspection  *Inspection
+	Explanation *Explanation // of the subject that Explain chose; nil until it is there
+	StepZnodes  *StepZnodes
+	Preview     *ElectionPreview
 	Notices    []Notice // the last few, oldest first
 }
