@@ -30,8 +30,6 @@ func (e *Engine) Accept(in model.Input) {
 	case *model.AlarmRang:
 		if s.Name == rebalanceAlarm {
 			e.put(&model.AutoPreferredReplicaLeaderElection{}, cause)
-		} else {
-			e.requestTimedOut(s.Name)
 		}
 	case *model.Asked:
 		e.asked(s, cause)
@@ -152,12 +150,6 @@ func (e *Engine) asked(s *model.Asked, cause string) {
 		e.put(&model.AllocateProducerIDsEvent{AskID: s.ID, Ask: a}, cause)
 	case *model.UpdateFeatures:
 		e.put(&model.UpdateFeaturesEvent{AskID: s.ID, Ask: a}, cause)
-	case *model.CreateTopics:
-		e.startAside(s.ID, func() { e.createTopics(s.ID, a) })
-	case *model.DeleteTopics:
-		e.startAside(s.ID, func() { e.deleteTopics(s.ID, a) })
-	case *model.CreatePartitions:
-		e.startAside(s.ID, func() { e.createPartitions(s.ID, a) })
 	}
 }
 
