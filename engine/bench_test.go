@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"iter"
 	"slices"
 	"testing"
 	"time"
@@ -40,27 +39,22 @@ func newBench(t *testing.T, cfg Config) *bench {
 	return b
 }
 
-// run runs f as the turn of an event, to its end.
+// run runs f as an event, to its end.
 func (b *bench) run(f func() error) error {
 	b.t.Helper()
 	var err error
-	t := &turn{}
-	b.e.turn = t
-	t.next, t.stop = iter.Pull(func(yield func(model.Step) bool) {
-		t.yield = yield
+	b.e.at = b.e.start(model.QueuedEvent{Event: &model.ControllerChange{}}, func() error {
 		err = f()
+		return err
 	})
-	for n := 0; ; n++ {
-		s := b.e.resume()
-		if s == nil {
-			return err
-		}
+	for n := 0; b.e.at != nil; n++ {
 		if n > 100_000 {
-			b.t.Fatalf("no end; at %v", s)
+			b.t.Fatalf("no end; at %v", b.e.at)
 		}
-		b.steps = append(b.steps, s)
-		t.result = b.world.Perform(s)
+		b.steps = append(b.steps, b.e.at)
+		b.e.Settle(b.world.Perform(b.e.at))
 	}
+	return err
 }
 
 // plant makes a znode with a data version, and its parents.

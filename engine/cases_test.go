@@ -30,6 +30,7 @@ var runners = map[string]func(*testing.T, *scenario){
 	"elections":              func(t *testing.T, s *scenario) { engine.RunElectionCase(t, s.text) },
 	"partition_transitions":  func(t *testing.T, s *scenario) { engine.RunMachineCase(t, s.text, true) },
 	"replica_transitions":    func(t *testing.T, s *scenario) { engine.RunMachineCase(t, s.text, false) },
+	"engine_facts":           func(t *testing.T, s *scenario) { engine.RunFactCase(t, s.text) },
 	"control_requests":       func(t *testing.T, s *scenario) { engine.RunRequestCase(t, s.text) },
 }
 
