@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"kstate/model"
@@ -351,6 +352,7 @@ func (e *Engine) processTopicDeletionStopReplicaResponse(ev *model.TopicDeletion
 		r := model.Replica{TopicPartition: p.TopicPartition, Broker: ev.Broker}
 		if ev.Error != model.ErrNone || p.Error != model.ErrNone {
 			failed = append(failed, r)
+			e.ctx.SetDeletionError(r, cmp.Or(ev.Error, p.Error))
 		} else {
 			done = append(done, r)
 		}

@@ -10,6 +10,9 @@ type ReplicaStatus struct {
 	Broker     int32
 	State      ReplicaState // NoReplicaState: none
 	OfflineDir bool         // its broker reported the log directory as failed
+	// DeletionError is what its broker answered to the last attempt to delete it;
+	// ErrNone while none failed. The next attempt forgets it.
+	DeletionError KafkaError
 }
 
 // Partition is what is remembered of one partition. Nil pointers and zero

@@ -283,6 +283,20 @@ func (c *Cluster) PutReplicaState(r Replica, s ReplicaState) {
 	c.countReplica(t, slot.State, -1)
 	c.countReplica(t, s, +1)
 	slot.State = s
+	if s != OfflineReplica && s != ReplicaDeletionIneligible {
+		slot.DeletionError = ErrNone
+	}
+}
+
+// SetDeletionError notes what a broker answered to the deletion of its replica.
+// It changes no state: it is for explanations.
+func (c *Cluster) SetDeletionError(r Replica, code KafkaError) {
+	if p := c.Partition(r.TopicPartition); p != nil {
+		if known, ok := p.Replica(r.Broker); ok && known.State != NoReplicaState {
+			_, p = c.edit(r.TopicPartition)
+			p.slot(r.Broker).DeletionError = code
+		}
+	}
 }
 
 // RemoveReplicaState forgets the state of a replica.

@@ -212,5 +212,5 @@ type Frame struct {
 	Explanation *Explanation // of the subject that Explain chose; nil until it is there
 	StepZnodes  *StepZnodes
 	Preview     *ElectionPreview
-	Notices    []Notice // the last few, oldest first
+	Notices     []Notice // the last few, oldest first
 }
