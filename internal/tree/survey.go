@@ -34,14 +34,16 @@ type Trouble struct {
 	Path    string
 	Err     string // what was tried and came back, the path included
 	Refused bool   // it could not even be read, as with NoAuth
+	Version int32  // data version of the znode; unless Refused
 }
 
 // topic is what is remembered of a topic beside the cluster: the parts that no
 // assignment lists, and what the assignment alone does not say.
 type topic struct {
 	name    string
-	exists  bool // its znode is there, readable or not
-	marked  bool // /admin/delete_topics has it
+	exists  bool  // its znode is there, readable or not
+	version int32 // data version of its znode
+	marked  bool  // /admin/delete_topics has it
 	unclean *bool
 	znodes  []int32         // partitions that have a partition znode, ascending
 	strays  map[int32]stray // state znodes of partitions that are not assigned
@@ -110,6 +112,10 @@ func (s *Survey) Apply(z model.Znode) {
 	if s.keeps(ref.Kind, z.Path) {
 		s.keep(&z)
 	}
+	if t, ok := s.troubles[z.Path]; ok {
+		t.Version = z.Stat.Version
+		s.troubles[z.Path] = t
+	}
 }
 
 // note takes back what an earlier state of this znode gave cause for, and
@@ -125,7 +131,7 @@ func (s *Survey) note(kind model.ZnodeKind, z *model.Znode) {
 	case z.Missing:
 	case z.Err != "":
 		s.refused++
-		s.troubles[z.Path] = Trouble{z.Path, "znode " + z.Path + ": reading it failed: " + z.Err, true}
+		s.troubles[z.Path] = Trouble{Path: z.Path, Err: "znode " + z.Path + ": reading it failed: " + z.Err, Refused: true}
 	case !isContainer(kind):
 		s.answered = true
 	}

@@ -38,7 +38,7 @@ func (s *Survey) applyTopic(name string, z *model.Znode) {
 		s.forgetTopic(te)
 		return
 	}
-	te.exists = true
+	te.exists, te.version = true, z.Stat.Version
 	s.cluster.AddTopic(te.name)
 	assignment, why := decodeTopic(z)
 	s.assign(te, assignment.Partitions)

@@ -32,7 +32,14 @@ const uncleanConfig = "unclean.leader.election.enable"
 // Why says what keeps a partition from OnlinePartition, as far as the tree shows
 // it; nil for a partition that is online or not assigned.
 func (s *Survey) Why(tp model.TopicPartition) []string {
-	p := s.cluster.Partition(tp)
+	return Why(s.View(), tp, s.UncleanElectionEnabled)
+}
+
+// Why is the same of any view, a controller's memory included: there a replica
+// that is shutting down or on a failed log directory is not live. unclean tells
+// whether unclean.leader.election.enable is on for a topic.
+func Why(v *model.View, tp model.TopicPartition, unclean func(topic string) bool) []string {
+	p := v.Partition(tp)
 	if p == nil || p.Assignment == nil || p.State == model.OnlinePartition {
 		return nil
 	}
@@ -43,35 +50,35 @@ func (s *Survey) Why(tp model.TopicPartition) []string {
 		}
 	}
 	replicas := p.Assignment.Replicas
-	live := func(id int32) bool { return s.cluster.IsLive(id) }
+	live := func(id int32) bool { return v.IsReplicaOnline(id, tp, false) }
 	say(p.Leadership == nil && p.Unreadable == "", NoStateZnode)
 	say(p.Leadership == nil && p.Unreadable != "", StateZnodeUnparsable)
 	if l := p.Leadership; l != nil {
 		say(l.Leader == model.NoLeader, LeaderNone)
-		say(l.Leader != model.NoLeader, LeaderNotLive)
+		say(l.Leader != model.NoLeader && !live(l.Leader), LeaderNotLive)
 	}
 	say(len(replicas) == 0, AssignmentEmpty)
 	say(len(replicas) > 0 && !slices.ContainsFunc(replicas, live), NoLiveReplica)
 	if p.Leadership != nil {
-		s.whyNotElected(tp, p, say)
+		whyNotElected(v, tp, p, unclean, say)
 	}
-	say(s.cluster.IsQueued(tp.Topic), TopicDeleting)
+	say(v.IsQueued(tp.Topic), TopicDeleting)
 	return why
 }
 
 // whyNotElected looks at a known leadership as an offline election would.
-func (s *Survey) whyNotElected(tp model.TopicPartition, p *model.Partition, say func(bool, string)) {
-	live := func(id int32) bool { return s.cluster.IsLive(id) }
+func whyNotElected(v *model.View, tp model.TopicPartition, p *model.Partition, unclean func(string) bool, say func(bool, string)) {
+	live := func(id int32) bool { return v.IsReplicaOnline(id, tp, false) }
 	isr, replicas := p.Leadership.ISR, p.Assignment.Replicas
 	liveISR := slices.ContainsFunc(isr, live)
 	electable := slices.ContainsFunc(replicas, func(id int32) bool { return live(id) && slices.Contains(isr, id) })
-	newer := p.Leadership.ControllerEpoch > s.cluster.Epoch
+	newer := p.Leadership.ControllerEpoch > v.Epoch
 	say(len(isr) == 0, IsrEmpty)
 	say(len(isr) > 0 && !liveISR, NoLiveIsrMember)
 	say(liveISR && !electable, LiveIsrNotAssigned)
 	say(newer, NewerControllerEpoch)
-	say(electable && !newer && !s.cluster.IsQueued(tp.Topic), ElectableNow)
-	say(!liveISR && slices.ContainsFunc(replicas, live) && !s.UncleanElectionEnabled(tp.Topic), UncleanElectionDisabled)
+	say(electable && !newer && !v.IsQueued(tp.Topic), ElectableNow)
+	say(!liveISR && slices.ContainsFunc(replicas, live) && !unclean(tp.Topic), UncleanElectionDisabled)
 }
 
 // UncleanElectionEnabled tells whether unclean.leader.election.enable is on for
