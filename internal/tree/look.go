@@ -18,8 +18,8 @@ type Sight struct {
 func (s *Survey) Look(path string) Sight {
 	see := s.look(path)
 	if t, ok := s.troubles[path]; ok {
-		see.Exists = true
-		if see.Err = t.Err; !t.Refused {
+		see = Sight{Exists: true, Err: t.Err}
+		if !t.Refused {
 			see.Version = &t.Version
 		}
 	}
