@@ -49,7 +49,8 @@ type dashboard struct {
 	dialogs []dialog // the last one has the keyboard
 	prompt  *input
 	notice  notice
-	seen    uint64 // the newest notice of a frame that was shown
+	told    []notice // the last ones, oldest first
+	seen    uint64   // the newest notice of a frame that was shown
 
 	canvas  canvas
 	content string
@@ -93,6 +94,10 @@ func (d *dashboard) say(l model.Level, text string) {
 	if d.frame != nil {
 		d.notice.since = d.frame.Now
 	}
+	if len(d.told) == noticesKept {
+		d.told = append(d.told[:0], d.told[1:]...)
+	}
+	d.told = append(d.told, d.notice)
 }
 
 // press takes a key: a dialog has it first, then the filter prompt, then the table.

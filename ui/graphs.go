@@ -39,19 +39,14 @@ func (g graphs) draw(a area, f *model.Frame) {
 	if large {
 		partitions, replicas = largePartitions, largeReplicas
 	}
-	v := viewOf(f)
 	e := &f.Edges
-	partitions.draw(a, func(s model.PartitionState) (int, style) {
-		return v.PartitionCounts[s], countStyle(v.PartitionCounts[s], s == model.OfflinePartition, false)
-	})
+	partitions.draw(a, func(s model.PartitionState) (string, style) { return partitionCount(f, s) })
 	lightBoth(a, partitions, edgeOf(e.LastPartition), edgeOf(e.ProposedPartition))
-	a.sub(0, 0, 29, 1).put(0, 0, heading, partitionTitle(v))
+	a.sub(0, 0, 29, 1).put(0, 0, heading, partitionTitle(viewOf(f)))
 	g.drawLegend(a.sub(0, partitions.h, a.w, 1), e)
 
 	a = a.below(partitions.h + 1)
-	replicas.draw(a, func(s model.ReplicaState) (int, style) {
-		return v.ReplicaCounts[s], countStyle(v.ReplicaCounts[s], s == model.OfflineReplica, s == model.ReplicaDeletionIneligible)
-	})
+	replicas.draw(a, func(s model.ReplicaState) (string, style) { return replicaStateCount(f, s) })
 	lightBoth(a, replicas, replicaEdgeOf(e.LastReplica), replicaEdgeOf(e.ProposedReplica))
 	a.sub(0, 0, 29, 1).put(0, 0, heading, "Replicas")
 }
@@ -64,6 +59,25 @@ func viewOf(f *model.Frame) *model.View {
 		return noView
 	}
 	return f.View
+}
+
+// notKnown stands for a count before anything was read: zero would be a guess.
+const notKnown = "-"
+
+func partitionCount(f *model.Frame, s model.PartitionState) (string, style) {
+	if f.View == nil {
+		return notKnown, faint
+	}
+	n := f.View.PartitionCounts[s]
+	return itoa(n), countStyle(n, s == model.OfflinePartition, false)
+}
+
+func replicaStateCount(f *model.Frame, s model.ReplicaState) (string, style) {
+	if f.View == nil {
+		return notKnown, faint
+	}
+	n := f.View.ReplicaCounts[s]
+	return itoa(n), countStyle(n, s == model.OfflineReplica, s == model.ReplicaDeletionIneligible)
 }
 
 func partitionTitle(v *model.View) string {
@@ -155,14 +169,24 @@ func legendNext(a area, x int, subject string) int {
 	return a.put(x, 0, nextEdge, "═ next "+subject) + legendGap
 }
 
+// replicaColumn is where the counts of replicas begin in a small terminal: the
+// longest name on either side has room for seven digits.
+const replicaColumn = 28
+
 // drawCounts is what remains of the graphs in a small terminal.
 func (graphs) drawCounts(a area, f *model.Frame) {
-	v := viewOf(f)
 	a.put(0, 0, faint, "The graphs need "+itoa(minGraphsWidth)+"x"+itoa(minGraphsHeight)+"; the counts:")
-	for i, s := range model.PartitionStates {
-		a.put(1, 2+i, countStyle(v.PartitionCounts[s], s == model.OfflinePartition, false), s.String()+" "+itoa(v.PartitionCounts[s]))
+	y := 2
+	for _, s := range model.PartitionStates {
+		n, st := partitionCount(f, s)
+		a.put(0, y, st, s.String()+" "+n)
+		y++
+	}
+	if _, n := viewOf(f).UnreadableCounts(); n > 0 {
+		a.put(0, y, bad, "unreadable "+itoa(n))
 	}
 	for i, s := range model.ReplicaStates {
-		a.put(30, 2+i, countStyle(v.ReplicaCounts[s], s == model.OfflineReplica, s == model.ReplicaDeletionIneligible), s.String()+" "+itoa(v.ReplicaCounts[s]))
+		n, st := replicaStateCount(f, s)
+		a.put(replicaColumn, 2+i, st, s.String()+" "+n)
 	}
 }

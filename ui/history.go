@@ -73,8 +73,6 @@ func (h *history) info(f *model.Frame) string {
 	return info
 }
 
-const queueShown = 3
-
 // drawQueue takes its rows off the top of the area: the event at work, the head
 // of the queue, a rule.
 func (h *history) drawQueue(a area, f *model.Frame) area {
@@ -88,8 +86,9 @@ func (h *history) drawQueue(a area, f *model.Frame) area {
 	x = a.put(0, 1, faint, "queue   ")
 	a.put(x, 1, countStyle(f.QueueLen, false, f.QueueLen > 100), itoa(f.QueueLen))
 	y := 2
+	shown := a.h / 5
 	for i := range f.Queue {
-		if i == queueShown {
+		if i == shown {
 			break
 		}
 		e := &f.Queue[i]

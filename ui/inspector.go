@@ -77,8 +77,11 @@ type columns struct{ left, right []line }
 
 func (c columns) empty() bool { return len(c.left)+len(c.right) == 0 }
 
+// beside: the two stand side by side.
+func (c columns) beside(w int) bool { return w >= twoColumns && len(c.right) > 0 }
+
 func (c columns) height(w int) int {
-	if w >= twoColumns {
+	if c.beside(w) {
 		return max(len(c.left), len(c.right))
 	}
 	return len(c.left) + len(c.right)
@@ -91,7 +94,7 @@ func (c columns) draw(a area, s scroll) {
 		a.put(0, a.h-1, faint, fmt.Sprintf("↓ %d more lines", rest+1))
 		a = a.sub(0, 0, a.w, a.h-1)
 	}
-	if a.w < twoColumns {
+	if !c.beside(a.w) {
 		all := append(slices.Clip(c.left), c.right...)
 		drawLines(a, all, s)
 		return

@@ -90,6 +90,7 @@ func keyTable() []binding {
 		{keys: []string{"left", "h"}, name: "left", does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
 		{keys: []string{"right", "l"}, name: "right", does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveRight)},
 		{keys: []string{"?"}, name: "help", does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
+		{keys: []string{"N"}, name: "notices", does: "what was said at the bottom of the screen so far", group: lookGroup, run: open(newNotices)},
 		{keys: []string{"ctrl+l"}, name: "redraw", does: "draw the screen anew", group: lookGroup, run: func(*dashboard) tea.Cmd { return tea.ClearScreen }},
 		{keys: []string{"ctrl+z"}, name: "suspend", does: "go to the background; not in control mode", group: lookGroup,
 			disabled: cannotSuspend, run: func(*dashboard) tea.Cmd { return tea.Suspend }},

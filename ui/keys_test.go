@@ -207,6 +207,7 @@ func TestKeysChangeTheScreen(t *testing.T) {
 		{"log", nil, "7", "─ Log ─"}, {"inspector", nil, "8", "Nothing chosen"},
 		{"next view", nil, "tab", "─ Topics ─"}, {"previous view", nil, "shift+tab", "─ Inspector ─"},
 		{"help", nil, "?", "hold at the next step, or continue"},
+		{"notices", []string{"y"}, "N", "y is no key here"},
 		{"back from the help", []string{"?"}, "esc", "NonExistentReplica"},
 		{"back from the inspector", []string{"2", "enter"}, "esc", "─ Topics ─"},
 		{"clear a filter", []string{"2", "/", "'ord", "enter"}, "esc", "clicks"},

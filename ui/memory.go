@@ -186,12 +186,12 @@ func (in *inspector) memory(f *model.Frame) []line {
 	if r := in.inspection(f); in.decoded.of != r {
 		in.decoded = decode(r)
 	}
-	d, v, s := &in.decoded, viewOf(f), in.subject
+	d, s := &in.decoded, in.subject
 	fs := &facts{w: in.lineWidth}
 	fs.note(faint, "in memory: = as znode, ≠ different")
 	switch s.Kind {
 	case model.TopicSubject:
-		topicFacts(fs, v, d, s.Topic)
+		topicFacts(fs, f, d, s.Topic)
 	case model.PartitionSubject:
 		partitionFacts(fs, f, d, model.TP(s.Topic, s.Partition))
 	case model.ReplicaSubject:
@@ -200,10 +200,10 @@ func (in *inspector) memory(f *model.Frame) []line {
 		brokerFacts(fs, f, d, s.Broker)
 	}
 	for _, e := range d.errors {
-		fs.note(bad, e)
+		fs.lines = append(fs.lines, wrap(line{{bad, ""}, {bad, e}}, fs.w, 2)...)
 	}
 	if fs.differs > 0 {
-		fs.note(bad, fmt.Sprintf("%d differences", fs.differs))
+		fs.note(bad, "differences: "+itoa(fs.differs))
 	}
 	return fs.lines
 }
@@ -233,7 +233,8 @@ func deletionFacts(fs *facts, v *model.View, d *decoded, topic string) {
 // comparedPartitions bounds how many assignments are compared for one picture.
 const comparedPartitions = 1000
 
-func topicFacts(fs *facts, v *model.View, d *decoded, topic string) {
+func topicFacts(fs *facts, f *model.Frame, d *decoded, topic string) {
+	v := viewOf(f)
 	t := v.Topic(topic)
 	if t == nil {
 		fs.note(warn, "nothing is remembered of this topic")
@@ -264,9 +265,39 @@ func topicFacts(fs *facts, v *model.View, d *decoded, topic string) {
 			fs.plainFact("", fmt.Sprintf("%s %d", s, n))
 		}
 	}
+	compareReplicaStates(fs, f, t)
 	fs.plainFact("reassigning", itoa(t.Reassigning))
 	deletionFacts(fs, v, d, topic)
 	compareAssignments(fs, t, d)
+}
+
+// compareReplicaStates says which states the znodes give to the replicas of a
+// topic, where those are not the remembered ones.
+func compareReplicaStates(fs *facts, f *model.Frame, t *model.Topic) {
+	if len(f.Brokers) == 0 || t.PartitionCount() > comparedPartitions {
+		return
+	}
+	online, offline := 0, 0
+	for _, p := range t.Partitions() {
+		for _, id := range p.Assignment.Replicas {
+			if registered(f, id) {
+				online++
+			} else {
+				offline++
+			}
+		}
+	}
+	if online == t.ReplicaCounts[model.OnlineReplica] && offline == t.ReplicaCounts[model.OfflineReplica] {
+		return
+	}
+	for _, x := range []struct {
+		s model.ReplicaState
+		n int
+	}{{model.OnlineReplica, online}, {model.OfflineReplica, offline}} {
+		if x.n > 0 {
+			fs.differ(line{{faint, strings.Repeat(" ", factWidth-1)}}, fmt.Sprintf("≠ tree %s %d", x.s, x.n))
+		}
+	}
 }
 
 func compareAssignments(fs *facts, t *model.Topic, d *decoded) {

@@ -146,7 +146,7 @@ var (
 )
 
 // draw writes the picture with the counts in its nodes.
-func (p *picture[S]) draw(a area, count func(S) (int, style)) {
+func (p *picture[S]) draw(a area, count func(S) (string, style)) {
 	for y, row := range p.rows {
 		for x, g := range row {
 			if g != " " && x < a.w && y < a.h {
@@ -157,11 +157,11 @@ func (p *picture[S]) draw(a area, count func(S) (int, style)) {
 	for i := range p.nodes {
 		n := &p.nodes[i]
 		inside := a.sub(n.x+1, n.y+1, n.w-2, n.h-2)
-		total, st := count(n.state)
+		text, st := count(n.state)
 		for y := range inside.h {
 			inside.restyle(y, st)
 		}
-		inside.put(indent(p.rows[n.y+1][n.x+1:]), 1, st, itoa(total))
+		inside.put(indent(p.rows[n.y+1][n.x+1:]), 1, st, text)
 	}
 }
 

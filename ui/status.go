@@ -119,6 +119,7 @@ type notice struct {
 const (
 	noticeMillis = 8_000
 	errorMillis  = 30_000
+	noticesKept  = 200 // for the dialog that lists them
 )
 
 // expire takes the notice away when its time is over.

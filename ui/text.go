@@ -41,7 +41,7 @@ func glyph(s string) (text string, width, size int) {
 	}
 	cluster, width := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
 	size = max(len(cluster), 1)
-	if strange(cluster) || width != ansi.StringWidthWc(cluster) || width < 1 || width > 2 {
+	if strange(cluster) || sticky(cluster) || width != ansi.StringWidthWc(cluster) || width < 1 || width > 2 {
 		return replacement, 1, size
 	}
 	return cluster, width, size
@@ -55,6 +55,14 @@ func strange(cluster string) bool {
 		}
 	}
 	return cluster == ""
+}
+
+// sticky: the cluster would join what stands in front of it or behind it. Alone
+// it is whole, but its neighbour may be replaced.
+func sticky(cluster string) bool {
+	front, _ := ansi.FirstGraphemeCluster("a"+cluster, ansi.GraphemeWidth)
+	whole, _ := ansi.FirstGraphemeCluster(cluster+"a", ansi.GraphemeWidth)
+	return front != "a" || whole != cluster
 }
 
 // clean makes a foreign text safe to print and cut: see glyph.

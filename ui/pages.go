@@ -6,8 +6,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// help lists all keys with what they do, and why some do nothing now.
-type help struct {
+// pages is a dialog of lines to read: the help, or the notices.
+type pages struct {
+	name   string
+	indent int // of the second row of a line that is broken
 	scroll scroll
 	lines  []line // not yet broken at any width
 }
@@ -17,8 +19,9 @@ const (
 	helpIndent = 12
 )
 
+// newHelp lists all keys with what they do, and why some do nothing now.
 func newHelp(d *dashboard) dialog {
-	h := &help{}
+	h := &pages{name: "Help", indent: helpIndent}
 	group := ""
 	for i := range d.keys {
 		b := &d.keys[i]
@@ -47,11 +50,27 @@ func newHelp(d *dashboard) dialog {
 	return h
 }
 
-// broken are the lines of the help for a width.
-func (h *help) broken(w int) []line {
+const noticeIndent = 9
+
+// newNotices lists what was said, the newest last.
+func newNotices(d *dashboard) dialog {
+	p := &pages{name: "Notices", indent: noticeIndent}
+	for i := range d.told {
+		n := &d.told[i]
+		p.lines = append(p.lines, line{{faint, pad(d.clock(n.since), noticeIndent)}, {n.style(), n.text}})
+	}
+	if len(p.lines) == 0 {
+		p.lines = []line{{{faint, "nothing was said yet"}}}
+	}
+	p.scroll.move(moveEnd)
+	return p
+}
+
+// broken are the lines for a width.
+func (h *pages) broken(w int) []line {
 	var out []line
 	for _, l := range h.lines {
-		out = append(out, wrap(l, w, helpIndent)...)
+		out = append(out, wrap(l, w, h.indent)...)
 	}
 	return out
 }
@@ -90,11 +109,11 @@ func words(s string) []string {
 	return append(out, s[from:])
 }
 
-func (h *help) title() string { return "Help" }
+func (h *pages) title() string { return h.name }
 
-func (h *help) size(*dashboard) (int, int) { return helpWidth, len(h.broken(helpWidth)) }
+func (h *pages) size(*dashboard) (int, int) { return helpWidth, len(h.broken(helpWidth)) + 1 }
 
-func (h *help) draw(a area, _ *dashboard) {
+func (h *pages) draw(a area, _ *dashboard) {
 	lines := h.broken(a.w)
 	body := a.sub(0, 0, a.w, a.h-1)
 	h.scroll.fit(len(lines), body.h)
@@ -106,15 +125,15 @@ func (h *help) draw(a area, _ *dashboard) {
 	}
 }
 
-func (h *help) press(_ *dashboard, k tea.KeyPressMsg) outcome {
+func (h *pages) press(_ *dashboard, k tea.KeyPressMsg) outcome {
 	switch k.String() {
-	case "esc", "q", "?", "enter":
+	case "esc", "q", "?", "N", "enter":
 		return outcome{close: 1}
 	}
 	h.scroll.move(movementOf(k.String()))
 	return outcome{}
 }
 
-func (h *help) paste(string) {}
+func (h *pages) paste(string) {}
 
-func (h *help) keys() string { return "↑ ↓ page up, page down scroll   esc closes" }
+func (h *pages) keys() string { return "↑ ↓ page up, page down scroll   esc closes" }
