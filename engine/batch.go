@@ -276,6 +276,7 @@ func (b *batch) flushMetadata() {
 			b.e.send(id, &model.UpdateMetadataRequest{RequestHeader: b.header(version, id), Entries: list, LiveBrokers: live})
 		}
 	}
+	b.e.metadataSent(list)
 }
 
 func (b *batch) flushStopReplica() {

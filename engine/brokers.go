@@ -17,6 +17,11 @@ func (e *Engine) getBrokers() ([]model.Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	return e.readBrokers(names, e.getOp)
+}
+
+// readBrokers reads the znodes of brokers, by id.
+func (e *Engine) readBrokers(names []string, read func(path string) model.Op) ([]model.Broker, error) {
 	list := make([]int32, 0, len(names))
 	for _, n := range names {
 		id, ok := model.ParseID(n)
@@ -28,7 +33,7 @@ func (e *Engine) getBrokers() ([]model.Broker, error) {
 	slices.Sort(list)
 	ops := make([]model.Op, len(list))
 	for i, id := range list {
-		ops[i] = e.getOp(model.BrokerIDPath(id))
+		ops[i] = read(model.BrokerIDPath(id))
 	}
 	results, err := e.call("get_broker", ops)
 	if err != nil {

@@ -17,6 +17,9 @@ type Config struct {
 	AutoRebalance          bool                      // auto.leader.rebalance.enable
 	ImbalancePercentage    int                       // leader.imbalance.per.broker.percentage
 	ImbalanceCheckInterval int64                     // leader.imbalance.check.interval.seconds, in ms
+	NumPartitions          int32                     // num.partitions, of topics created without a number
+	ReplicationFactor      int16                     // default.replication.factor
+	QuotaWindows           int                       // controller.quota.window.num: how many seconds of mutations may come at once
 
 	// Registration is the payload of /brokers/ids/ID for a process that registers
 	// as a broker when its session is renewed; nil for one that does not.
@@ -34,7 +37,8 @@ type Config struct {
 // DefaultConfig has Kafka 3.9's defaults.
 func DefaultConfig(id int32) Config {
 	return Config{ID: id, IBP: model.IBP_3_9_IV0, InterBrokerListener: "PLAINTEXT", DeleteTopicEnable: true,
-		AutoRebalance: true, ImbalancePercentage: 10, ImbalanceCheckInterval: 300_000}
+		AutoRebalance: true, ImbalancePercentage: 10, ImbalanceCheckInterval: 300_000,
+		NumPartitions: 1, ReplicationFactor: 1, QuotaWindows: 11}
 }
 
 // Engine is one controller process.
@@ -42,13 +46,17 @@ type Engine struct {
 	cfg Config
 	ctx *model.Cluster
 
-	queue  []model.QueuedEvent
-	seq    uint64
-	now    int64        // of the latest input or result
-	begun  *model.Begin // proposed for the head of the queue
-	at     model.Step   // inside an event
-	turn   *turn
-	active int32 // id of the active controller as last read, NoController
+	queue   []model.QueuedEvent
+	seq     uint64
+	now     int64        // of the latest input or result
+	begun   *model.Begin // proposed for the head of the queue
+	at      model.Step   // inside an event
+	turn    *turn        // of the event at work
+	running *turn        // the coroutine that runs now
+	asides  []*aside     // admin requests at work
+	active  int32        // id of the active controller as last read, NoController
+
+	session, registeredIn int64 // ZooKeeper sessions: this one, and that of the broker's registration; 0 when not told
 
 	nodeHandlers, childHandlers map[string]bool
 	channels                    map[int32]bool
@@ -56,7 +64,10 @@ type Engine struct {
 	preempted                   []model.Reply // answers owed for events that were cleared from the queue
 
 	psm, rsm, own *batch
-	rebalancing   bool // the balancer's alarm is set
+	metadata      metadataCache
+	delayed       []*delayed         // admin requests that wait for the metadata
+	buckets       map[string]*bucket // mutations by requester
+	rebalancing   bool               // the balancer's alarm is set
 
 	finalized        map[string]int16 // feature levels in /feature
 	uncleanElections int
@@ -68,7 +79,8 @@ const NoController int32 = -1
 // New makes an engine that waits for its first input, Started.
 func New(cfg Config) *Engine {
 	e := &Engine{cfg: cfg, ctx: model.NewCluster(), active: NoController,
-		nodeHandlers: map[string]bool{}, childHandlers: map[string]bool{}, channels: map[int32]bool{}, asks: map[uint64]model.Ask{}}
+		nodeHandlers: map[string]bool{}, childHandlers: map[string]bool{}, channels: map[int32]bool{}, asks: map[uint64]model.Ask{},
+		metadata: metadataCache{}, buckets: map[string]*bucket{}}
 	e.psm = newBatch(e, model.PartitionStateMachine)
 	e.rsm = newBatch(e, model.ReplicaStateMachine)
 	e.own = newBatch(e, model.ControllerItself)
@@ -101,7 +113,10 @@ func (e *Engine) Settle(r model.Result) {
 		e.at = e.begin(q)
 	} else {
 		e.turn.result = r
-		e.at = e.resume()
+		e.at = e.resume(e.turn)
+	}
+	if e.at == nil {
+		e.turn = nil
 	}
 	e.propose()
 }
@@ -123,6 +138,10 @@ func (e *Engine) Close() {
 		e.turn.stop()
 		e.turn, e.at = nil, nil
 	}
+	for _, a := range e.asides {
+		a.t.stop()
+	}
+	e.asides = nil
 	e.queue, e.begun = nil, nil
 }
 

@@ -16,6 +16,7 @@ func (e *Engine) Accept(in model.Input) {
 	cause := in.Of.String()
 	switch s := in.Of.(type) {
 	case *model.Started:
+		e.session, e.registeredIn = s.Session, s.Session
 		e.put(&model.Startup{}, cause)
 	case *model.Stopping:
 		e.clearAndPut(&model.ShutdownEventThread{}, cause)
@@ -24,12 +25,15 @@ func (e *Engine) Accept(in model.Input) {
 	case *model.SessionExpired:
 		e.clearAndPut(&model.Expire{}, cause)
 	case *model.SessionRenewed:
+		e.session = s.Session
 		e.put(&model.RegisterBrokerAndReelect{}, cause)
 	case *model.Responded:
 		e.responded(s, cause)
 	case *model.AlarmRang:
 		if s.Name == rebalanceAlarm {
 			e.put(&model.AutoPreferredReplicaLeaderElection{}, cause)
+		} else {
+			e.requestTimedOut(s.Name)
 		}
 	case *model.Asked:
 		e.asked(s, cause)
@@ -150,6 +154,12 @@ func (e *Engine) asked(s *model.Asked, cause string) {
 		e.put(&model.AllocateProducerIDsEvent{AskID: s.ID, Ask: a}, cause)
 	case *model.UpdateFeatures:
 		e.put(&model.UpdateFeaturesEvent{AskID: s.ID, Ask: a}, cause)
+	case *model.CreateTopics:
+		e.startAside(s.ID, func() { e.createTopics(s.ID, a) })
+	case *model.DeleteTopics:
+		e.startAside(s.ID, func() { e.deleteTopics(s.ID, a) })
+	case *model.CreatePartitions:
+		e.startAside(s.ID, func() { e.createPartitions(s.ID, a) })
 	}
 }
 

@@ -20,6 +20,10 @@ var logConfigTypes = map[string]byte{
 	"message.downconversion.enable": 'b', "remote.storage.enable": 'b', "local.retention.ms": 'l', "local.retention.bytes": 'l',
 }
 
+// logConfigTexts are the settings of topics that are text or lists of words.
+var logConfigTexts = map[string]bool{"cleanup.policy": true, "compression.type": true, "message.format.version": true,
+	"message.timestamp.type": true, "leader.replication.throttled.replicas": true, "follower.replication.throttled.replicas": true}
+
 // EffectiveUnclean is a topic's unclean.leader.election.enable: its override,
 // else the broker's setting, else false. The error names the override that does
 // not parse. Kafka: LogConfig.fromProps.

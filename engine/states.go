@@ -237,3 +237,24 @@ func (e *Engine) setTopicAssignment(topic string, ps []model.PartitionAssignment
 	}
 	return r[0], nil
 }
+
+// createRecursive creates a znode, unfenced; missing parents are made with null
+// data. It returns the code of the znode itself. Kafka: KafkaZkClient.createRecursive.
+func (e *Engine) createRecursive(purpose, path string, data []byte) (model.Code, error) {
+	create := func() (model.Code, error) {
+		r, err := e.call(purpose, []model.Op{{Kind: model.OpCreate, Path: path, Data: data}})
+		if err != nil {
+			return 0, err
+		}
+		return r[0].Code, nil
+	}
+	code, err := create()
+	if err != nil || code != model.CodeNoNode || model.ParentPath(path) == "/" {
+		return code, err
+	}
+	code, err = e.createRecursive(purpose, model.ParentPath(path), nil)
+	if err != nil || code != model.CodeOK && code != model.CodeNodeExists {
+		return code, err
+	}
+	return create()
+}

@@ -9,7 +9,8 @@ import (
 // unwound is the private panic by which an abandoned event leaves its stack.
 type unwound struct{}
 
-// turn is the coroutine of the event at work. Between events there is none.
+// turn is a coroutine: the event at work, or an admin request beside it. Between
+// events there is none.
 type turn struct {
 	event  model.QueuedEvent
 	yield  func(model.Step) bool
@@ -18,6 +19,8 @@ type turn struct {
 	stop   func()
 }
 
+func newTurn(q model.QueuedEvent) *turn { return &turn{event: q} }
+
 // begin starts the coroutine of an event and runs it to its first step.
 func (e *Engine) begin(q model.QueuedEvent) model.Step {
 	return e.start(q, func() error { return e.handle(q.Event) })
@@ -25,8 +28,15 @@ func (e *Engine) begin(q model.QueuedEvent) model.Step {
 
 // start runs work in a coroutine, as the event q.
 func (e *Engine) start(q model.QueuedEvent, work func() error) model.Step {
-	t := &turn{event: q}
-	e.turn = t
+	e.turn = newTurn(q)
+	return e.run(e.turn, func() {
+		err := work()
+		e.step(&model.End{Event: q, Err: err})
+	})
+}
+
+// run starts a coroutine and runs it to its first step; nil when it has none.
+func (e *Engine) run(t *turn, work func()) model.Step {
 	t.next, t.stop = iter.Pull(func(yield func(model.Step) bool) {
 		defer func() {
 			if r := recover(); r != nil && r != any(unwound{}) {
@@ -34,17 +44,18 @@ func (e *Engine) start(q model.QueuedEvent, work func() error) model.Step {
 			}
 		}()
 		t.yield = yield
-		err := work()
-		e.step(&model.End{Event: q, Err: err})
+		work()
 	})
-	return e.resume()
+	return e.resume(t)
 }
 
-// resume runs the event at work to its next step; nil when it is done.
-func (e *Engine) resume() model.Step {
-	s, ok := e.turn.next()
+// resume runs a coroutine to its next step; nil when it is done.
+func (e *Engine) resume(t *turn) model.Step {
+	before := e.running
+	e.running = t
+	s, ok := t.next()
+	e.running = before
 	if !ok {
-		e.turn = nil
 		return nil
 	}
 	return s
@@ -52,8 +63,9 @@ func (e *Engine) resume() model.Step {
 
 // step proposes a step and rests until its result is there.
 func (e *Engine) step(s model.Step) model.Result {
-	if !e.turn.yield(s) {
+	t := e.running
+	if !t.yield(s) {
 		panic(unwound{})
 	}
-	return e.turn.result
+	return t.result
 }

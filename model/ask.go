@@ -135,6 +135,104 @@ type AllocateProducerIDsAnswer struct {
 	Len   int32
 }
 
+// Mutation is what the three topic requests share. From is the requester, by
+// whom mutations are counted; Rate is its controller_mutation_rate in partitions
+// a second, 0 for none. Strict: this request version is refused beyond the rate,
+// instead of only throttled afterwards.
+type Mutation struct {
+	From          string
+	Rate          float64
+	Strict        bool
+	TimeoutMillis int32
+}
+
+// CreateTopics asks for new topics. ValidateOnly: nothing is written.
+type CreateTopics struct {
+	Mutation
+	ValidateOnly bool
+	Topics       []NewTopic
+}
+
+// NewTopic is one of them: by numbers (-1 for the broker's defaults) or by an
+// assignment, which is by partition number.
+type NewTopic struct {
+	Topic             string
+	Partitions        int32
+	ReplicationFactor int16
+	Assignment        map[int32][]int32
+	Config            map[string]string
+	NullConfig        bool // a config had no value
+}
+
+// CreateTopicsAnswer has a result for each topic.
+type CreateTopicsAnswer struct {
+	ThrottleMillis int32
+	Topics         []CreatedTopic
+}
+
+// CreatedTopic is the outcome for one topic.
+type CreatedTopic struct {
+	Topic             string
+	ID                Uuid
+	Error             KafkaError
+	Message           string
+	Partitions        int32
+	ReplicationFactor int16
+}
+
+// DeleteTopics asks to delete topics, each by name or by id.
+type DeleteTopics struct {
+	Mutation
+	Version int16
+	Topics  []TopicOrID
+}
+
+// TopicOrID names a topic one way or the other.
+type TopicOrID struct {
+	Topic string
+	ID    Uuid
+}
+
+// DeleteTopicsAnswer has a result for each topic.
+type DeleteTopicsAnswer struct {
+	ThrottleMillis int32
+	Topics         []DeletedTopic
+}
+
+// DeletedTopic is the outcome for one topic.
+type DeletedTopic struct {
+	TopicOrID
+	Error   KafkaError
+	Message string
+}
+
+// CreatePartitions asks to grow topics.
+type CreatePartitions struct {
+	Mutation
+	ValidateOnly bool
+	Topics       []GrownTopic
+}
+
+// GrownTopic is one of them; Assignment nil lets the controller choose.
+type GrownTopic struct {
+	Topic      string
+	Count      int32
+	Assignment [][]int32
+}
+
+// CreatePartitionsAnswer has a result for each topic.
+type CreatePartitionsAnswer struct {
+	ThrottleMillis int32
+	Topics         []TopicResult
+}
+
+// TopicResult is the outcome for one topic.
+type TopicResult struct {
+	Topic   string
+	Error   KafkaError
+	Message string
+}
+
 // UpdateFeatures asks to finalize, change or delete feature levels.
 type UpdateFeatures struct{ Updates []FeatureUpdate }
 
@@ -176,6 +274,9 @@ func (*AlterPartitionReassignments) AskName() string { return "AlterPartitionRea
 func (*ListPartitionReassignments) AskName() string  { return "ListPartitionReassignments" }
 func (*AllocateProducerIDs) AskName() string         { return "AllocateProducerIds" }
 func (*UpdateFeatures) AskName() string              { return "UpdateFeatures" }
+func (*CreateTopics) AskName() string                { return "CreateTopics" }
+func (*DeleteTopics) AskName() string                { return "DeleteTopics" }
+func (*CreatePartitions) AskName() string            { return "CreatePartitions" }
 
 func (*AlterPartitionAnswer) answer()              {}
 func (*ControlledShutdownAnswer) answer()          {}
@@ -184,3 +285,6 @@ func (*AlterPartitionReassignmentsAnswer) answer() {}
 func (*ListPartitionReassignmentsAnswer) answer()  {}
 func (*AllocateProducerIDsAnswer) answer()         {}
 func (*UpdateFeaturesAnswer) answer()              {}
+func (*CreateTopicsAnswer) answer()                {}
+func (*DeleteTopicsAnswer) answer()                {}
+func (*CreatePartitionsAnswer) answer()            {}

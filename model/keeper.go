@@ -76,18 +76,19 @@ const (
 	OpCreate
 	OpSet
 	OpDelete
+	OpCheck // inside a transaction: the znode must have that version
 )
 
-var opNames = [...]string{"get", "exists", "children", "create", "set", "delete"}
+var opNames = [...]string{"get", "exists", "children", "create", "set", "delete", "check"}
 
 // String is the lower-case verb.
 func (k OpKind) String() string { return opNames[k] }
 
-// Writes: create, set, delete.
+// Writes: create, set, delete, and the check that goes with them.
 func (k OpKind) Writes() bool { return k >= OpCreate }
 
 // Op is one operation on one znode. Data nil means null data. Version is the
-// expected data version of set and delete. Watch: a read arms a one-shot watch.
+// expected data version of set, delete and check. Watch: a read arms a one-shot watch.
 type Op struct {
 	Kind      OpKind
 	Ephemeral bool

@@ -208,7 +208,7 @@ type Alarm struct {
 	Cancel      bool
 }
 
-// Draw asks for a random topic id.
+// Draw asks for 16 random bytes that make a topic id.
 type Draw struct{ For string }
 
 func (*Begin) Grain() Grain           { return EventGrain }
@@ -327,7 +327,7 @@ func (s *Call) String() string {
 // String is the verb and path, with the expected version of conditional writes.
 func (o *Op) String() string {
 	s := o.Kind.String() + " " + o.Path
-	if (o.Kind == OpSet || o.Kind == OpDelete) && o.Version != AnyVersion {
+	if o.Kind >= OpSet && o.Version != AnyVersion {
 		s += fmt.Sprintf(" v%d", o.Version)
 	}
 	return s
@@ -351,7 +351,7 @@ func (s *Alarm) String() string {
 	return fmt.Sprintf("alarm %s in %d ms", s.Name, s.AfterMillis)
 }
 
-func (s *Draw) String() string { return "draw a topic id for " + s.For }
+func (s *Draw) String() string { return "draw for " + s.For }
 
 // Result is the environment's answer to a step. At is in ms since 1970. For a
 // Call: Ops has a result for each op, or Code says why none came (then Ops is

@@ -163,12 +163,7 @@ func (d *doing) sendAll(units []*unit) []*unit {
 			d.c.opt.OnResend(Resend{Purpose: d.call.Purpose, Ops: d.call.Ops[u.lo:u.hi], Attempt: u.tries})
 		}
 		u.flight = d.flight(u)
-		d.c.window <- struct{}{}
-		d.sess.launch(u.flight)
-		go func() {
-			<-u.flight.done
-			<-d.c.window
-		}()
+		d.sess.launchInWindow(u.flight)
 		launched = append(launched, u)
 	}
 	var lost []*unit
@@ -252,6 +247,8 @@ func (d *doing) requests(u *unit, list []any) []any {
 			list = append(list, &zk.SetDataRequest{Path: path, Data: op.Data, Version: op.Version})
 		case model.OpDelete:
 			list = append(list, &zk.DeleteRequest{Path: path, Version: op.Version})
+		case model.OpCheck:
+			list = append(list, &zk.CheckVersionRequest{Path: path, Version: op.Version})
 		}
 	}
 	return list

@@ -33,6 +33,9 @@ func (d *Driver) Run(limit int) bool {
 			}
 			d.Engine.Accept(in)
 		}
+		if d.aside() {
+			continue
+		}
 		s := d.Engine.At()
 		if s == nil {
 			return true
@@ -44,4 +47,19 @@ func (d *Driver) Run(limit int) bool {
 		}
 	}
 	return d.Engine.At() == nil
+}
+
+// aside takes one step of an admin request, if there is one.
+func (d *Driver) aside() bool {
+	asides := d.Engine.Asides()
+	if len(asides) == 0 {
+		return false
+	}
+	a := asides[0]
+	r := d.Env.Perform(a.Step)
+	d.Engine.SettleAside(a.ID, r)
+	if d.Each != nil {
+		d.Each(a.Step, r)
+	}
+	return true
 }

@@ -85,7 +85,8 @@ type Session struct {
 	dirty      bool
 	lastFrame  time.Time
 	calls      chan callJob
-	generation int // rises with each reset: late results of an old engine are dropped
+	asideAt    map[uint64]model.Step // steps of admin requests that are being performed
+	generation int                   // rises with each reset: late results of an old engine are dropped
 }
 
 // callJob is a call to perform outside the loop, for the engine of a generation.
@@ -183,6 +184,7 @@ func (s *Session) Run(ctx context.Context) {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		s.drain(ctx)
+		s.takeAsides()
 		for range 256 { // then look at commands again
 			if !s.takeStep() {
 				break
@@ -303,6 +305,42 @@ func (s *Session) perform(at model.Step) bool {
 	}
 	s.settle(at, s.opt.Env.Perform(at))
 	return true
+}
+
+// takeAsides takes the steps of admin requests, which go on while the
+// controller is held. Their calls are performed outside the loop, each on its own.
+func (s *Session) takeAsides() {
+	for again := true; again && !s.resetting; {
+		again = false
+		for _, a := range s.opt.Engine.Asides() {
+			if s.asideAt[a.ID] == a.Step {
+				continue
+			}
+			s.record(model.Record{At: s.opt.Clock(), Step: a.Step})
+			s.dirty = true
+			call, ok := a.Step.(*model.Call)
+			if !ok {
+				s.opt.Engine.SettleAside(a.ID, s.opt.Env.Perform(a.Step))
+				again = true
+				continue
+			}
+			s.asideAt[a.ID] = a.Step
+			s.callAside(a.ID, call)
+		}
+	}
+}
+
+func (s *Session) callAside(id uint64, call *model.Call) {
+	env, generation := s.opt.Env, s.generation
+	go func() {
+		r := env.Perform(call)
+		s.inLoop(func() {
+			if s.generation == generation {
+				delete(s.asideAt, id)
+				s.opt.Engine.SettleAside(id, r)
+			}
+		})
+	}()
 }
 
 // callWorker performs calls one at a time.

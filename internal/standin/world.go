@@ -79,7 +79,7 @@ func (w *World) Expire() {
 // Renew opens a new session after Expire.
 func (w *World) Renew() {
 	w.Session, _ = w.Store.CreateSession(time.Hour)
-	w.Push(&model.SessionRenewed{})
+	w.Push(&model.SessionRenewed{Session: w.Session})
 }
 
 // Perform answers a step.
@@ -175,6 +175,8 @@ func (w *World) write(op *model.Op) zkserver.Op {
 		return zkserver.Create(path, op.Data, flags)
 	case model.OpSet:
 		return zkserver.Set(path, op.Data, op.Version)
+	case model.OpCheck:
+		return zkserver.Check(path, op.Version)
 	}
 	return zkserver.Delete(path, op.Version)
 }
