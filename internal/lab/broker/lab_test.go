@@ -42,6 +42,7 @@ type labOptions struct {
 	intercept func(zkserver.Request) zkserver.Verdict
 	set       Settings
 	brokers   []int32
+	unseen    bool // no observer, which keeps all requests
 }
 
 // newLab starts a server, and brokers 1 to 3 unless told otherwise.
@@ -57,7 +58,11 @@ func newLab(t *testing.T, o labOptions) *lab {
 		t.Fatal(err)
 	}
 	l.zk = addr.String()
-	l.c = New(Config{ZooKeeper: []string{l.zk}, Chroot: o.chroot, Clock: o.clock, Observe: l.observe})
+	cfg := Config{ZooKeeper: []string{l.zk}, Chroot: o.chroot, Clock: o.clock}
+	if !o.unseen {
+		cfg.Observe = l.observe
+	}
+	l.c = New(cfg)
 	l.ctl = newCtl(t, 9)
 	t.Cleanup(func() {
 		l.ctl.close()
