@@ -440,33 +440,28 @@ func (e *Engine) notifications(parent string) ([]string, error) {
 }
 
 func (e *Engine) probeLogDirs(names []string) error {
-	ops := make([]model.Op, len(names))
-	for i, n := range names {
-		ops[i] = e.getOp(model.LogDirEventNotificationPath + "/" + n)
-	}
-	results, err := e.call("get_notification", ops)
+	brokers, err := e.readLogDirEvents(names)
 	if err != nil {
 		return err
 	}
-	var brokers []int32
-	for i := range results {
-		switch results[i].Code {
-		case model.CodeOK:
-			id, present, err := model.DecodeLogDirEvent(ops[i].Path, results[i].Data)
-			if err != nil {
-				return err
-			}
-			if present && !slices.Contains(brokers, id) {
-				brokers = append(brokers, id)
-			}
-		case model.CodeNoNode:
-		default:
-			return &keeperError{results[i].Code, "get " + ops[i].Path}
-		}
-	}
 	slices.Sort(brokers)
+	brokers = slices.Compact(brokers)
 	e.logf(controllerLogger, model.Info, "handling log directory failure for brokers [%s]", model.JoinIDs(brokers))
 	return e.changeReplicas(e.replicasOn(brokers), model.OnlineReplica, "a log directory of its broker failed: probe")
+}
+
+// readLogDirEvents lists the brokers that notices name, as often as they do.
+// Kafka: KafkaZkClient.getBrokerIdsFromLogDirEvents.
+func (e *Engine) readLogDirEvents(names []string) ([]int32, error) {
+	var brokers []int32
+	err := e.readNotifications(model.LogDirEventNotificationPath, names, func(path string, data []byte) error {
+		id, present, err := model.DecodeLogDirEvent(path, data)
+		if present {
+			brokers = append(brokers, id)
+		}
+		return err
+	})
+	return brokers, err
 }
 
 // processLeaderAndIsrResponse: only KAFKA_STORAGE_ERROR and NONE matter per

@@ -31,6 +31,8 @@ var runners = map[string]func(*testing.T, *scenario){
 	"partition_transitions":  func(t *testing.T, s *scenario) { engine.RunMachineCase(t, s.text, true) },
 	"replica_transitions":    func(t *testing.T, s *scenario) { engine.RunMachineCase(t, s.text, false) },
 	"engine_facts":           func(t *testing.T, s *scenario) { engine.RunFactCase(t, s.text) },
+	"zk_layout":              runLayoutCase,
+	"zk_operations":          func(t *testing.T, s *scenario) { engine.RunOperationCase(t, s.text) },
 	"control_requests":       func(t *testing.T, s *scenario) { engine.RunRequestCase(t, s.text) },
 }
 

@@ -31,18 +31,61 @@ func (e *Engine) processReelect() error {
 // Kafka: KafkaController.processRegisterBrokerAndReelect.
 func (e *Engine) processRegisterBrokerAndReelect() error {
 	if e.cfg.Registration != nil {
-		path := model.BrokerIDPath(e.cfg.ID)
+		if err := e.registerBroker(); err != nil {
+			return err
+		}
+	}
+	return e.processReelect()
+}
+
+// registerBroker makes the process's broker znode, created and set in one
+// transaction. One that exists already is fine if it is of this session (the
+// answer to the creation got lost), is made anew if it is of the session before,
+// and else is another broker's. Kafka: KafkaZkClient.registerBroker, CheckedEphemeral.
+func (e *Engine) registerBroker() error {
+	path := model.BrokerIDPath(e.cfg.ID)
+	for {
 		r, err := e.perform(&model.Call{Purpose: "register_broker", Atomic: true, Ops: []model.Op{
 			{Kind: model.OpCreate, Path: path, Ephemeral: true},
 			{Kind: model.OpSet, Path: path, Data: e.cfg.Registration}}})
 		if err != nil {
 			return err
 		}
-		if code := firstCode(r); code != model.CodeOK {
+		code := firstCode(r)
+		if code == model.CodeNodeExists {
+			var done bool
+			if done, err = e.settleRegistration(path); err != nil {
+				return err
+			}
+			if !done {
+				continue
+			}
+		} else if code != model.CodeOK {
 			return &keeperError{code, "register at " + path}
 		}
+		e.registeredIn = e.session
+		return nil
 	}
-	return e.processReelect()
+}
+
+// settleRegistration looks whose a registration is: done when it is ours, an
+// error when it is another's, else it is gone now.
+func (e *Engine) settleRegistration(path string) (done bool, err error) {
+	_, stat, present, err := e.get("get_broker", path)
+	switch owner := stat.EphemeralOwner; {
+	case err != nil || !present:
+		return false, err
+	case owner != 0 && owner == e.session:
+		return true, nil
+	case owner != e.registeredIn || owner == 0:
+		return false, &keeperError{model.CodeNodeExists, "register at " + path}
+	}
+	e.logf(controllerLogger, model.Info, "%s is of the session before: it is deleted and made again", path)
+	r, err := e.call("delete_broker", []model.Op{{Kind: model.OpDelete, Path: path, Version: model.AnyVersion}})
+	if err == nil && r[0].Code != model.CodeOK && r[0].Code != model.CodeNoNode {
+		err = &keeperError{r[0].Code, "delete " + path}
+	}
+	return false, err
 }
 
 // processExpire: the session is gone, and with it the role.

@@ -23,30 +23,9 @@ func (e *Engine) processIsrChangeNotification() error {
 }
 
 func (e *Engine) followIsrChanges(names []string) error {
-	ops := make([]model.Op, len(names))
-	for i, n := range names {
-		ops[i] = e.getOp(model.IsrChangeNotificationPath + "/" + n)
-	}
-	results, err := e.call("get_notification", ops)
-	if err != nil {
+	tps, err := e.readIsrChanges(names)
+	if err != nil || len(tps) == 0 {
 		return err
-	}
-	var tps []model.TopicPartition
-	for i := range results {
-		switch results[i].Code {
-		case model.CodeOK:
-			list, err := model.DecodeIsrChange(ops[i].Path, results[i].Data)
-			if err != nil {
-				return err
-			}
-			tps = append(tps, list...)
-		case model.CodeNoNode:
-		default:
-			return &keeperError{results[i].Code, "get " + ops[i].Path}
-		}
-	}
-	if len(tps) == 0 {
-		return nil
 	}
 	tps = sortTPs(tps)
 	if err := e.cacheStates(tps); err != nil {
@@ -57,6 +36,42 @@ func (e *Engine) followIsrChanges(names []string) error {
 		return err
 	}
 	return e.completeReassigned(tps)
+}
+
+// readIsrChanges lists the partitions that notices name, as often as they do.
+// Kafka: KafkaZkClient.getPartitionsFromIsrChangeNotifications.
+func (e *Engine) readIsrChanges(names []string) ([]model.TopicPartition, error) {
+	var tps []model.TopicPartition
+	err := e.readNotifications(model.IsrChangeNotificationPath, names, func(path string, data []byte) error {
+		list, err := model.DecodeIsrChange(path, data)
+		tps = append(tps, list...)
+		return err
+	})
+	return tps, err
+}
+
+// readNotifications reads the notices of those names that are still there.
+func (e *Engine) readNotifications(parent string, names []string, read func(path string, data []byte) error) error {
+	ops := make([]model.Op, len(names))
+	for i, n := range names {
+		ops[i] = e.getOp(parent + "/" + n)
+	}
+	results, err := e.call("get_notification", ops)
+	if err != nil {
+		return err
+	}
+	for i := range results {
+		switch results[i].Code {
+		case model.CodeOK:
+			if err := read(ops[i].Path, results[i].Data); err != nil {
+				return err
+			}
+		case model.CodeNoNode:
+		default:
+			return &keeperError{results[i].Code, "get " + ops[i].Path}
+		}
+	}
+	return nil
 }
 
 // completeReassigned checks whether reassignments among the partitions are complete.

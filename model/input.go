@@ -12,8 +12,9 @@ type Input struct {
 type Stimulus interface{ String() string }
 
 type (
-	// Started: the controller process starts and may run for the role.
-	Started struct{}
+	// Started: the controller process starts and may run for the role. Session is
+	// its ZooKeeper session, 0 when not told.
+	Started struct{ Session int64 }
 	// Stopping: the process shuts down; the role is given up.
 	Stopping struct{}
 	// WatchFired: a one-shot watch fired.
@@ -24,8 +25,8 @@ type (
 	// SessionExpired: the ZooKeeper session is gone. The environment opens the
 	// next session only after the Expire event has ended.
 	SessionExpired struct{}
-	// SessionRenewed: a new ZooKeeper session is there.
-	SessionRenewed struct{}
+	// SessionRenewed: a new ZooKeeper session is there; its id, 0 when not told.
+	SessionRenewed struct{ Session int64 }
 	// Responded: a broker answered a request.
 	Responded struct {
 		Broker   int32

@@ -14,7 +14,8 @@ type Options struct {
 	Chroot string
 	// Respond answers a request to a broker; false: no answer comes (yet).
 	Respond func(broker int32, r model.ControlRequest) (model.ControlResponse, bool)
-	// Fault may answer a call in ZooKeeper's place; nil result: not now.
+	// Fault may answer a call in ZooKeeper's place; nil result: not now. An op
+	// that it answers with CONNECTIONLOSS is performed after it.
 	Fault func(c *model.Call) *model.Result
 }
 
@@ -27,12 +28,13 @@ type Sent struct {
 // World answers a controller's steps.
 type World struct {
 	Options
-	Session int64  // of the controller
-	Now     int64  // ms since 1970; rises by one with each step
-	Sent    []Sent // requests, oldest first
-	Replies []*model.Reply
-	Alarms  map[string]int64 // when each rings, on Now's scale
-	Links   map[int32]bool
+	Session  int64  // of the controller
+	Now      int64  // ms since 1970; rises by one with each step
+	Sent     []Sent // requests, oldest first
+	Replies  []*model.Reply
+	Alarms   map[string]int64 // when each rings, on Now's scale
+	Links    map[int32]bool
+	Repeated []int // the ops of the last call that lost answers
 
 	inputs []model.Input
 	drawn  uint64
@@ -90,6 +92,7 @@ func (w *World) Perform(s model.Step) model.Result {
 	case *model.Call:
 		if w.Fault != nil {
 			if f := w.Fault(s); f != nil {
+				w.repeat(s, f)
 				f.At = w.Now
 				return *f
 			}
@@ -112,6 +115,27 @@ func (w *World) Perform(s model.Step) model.Result {
 		binary.BigEndian.PutUint64(r.ID[8:], w.drawn)
 	}
 	return r
+}
+
+// repeat performs the ops whose answers were lost, as Kafka's client does after
+// the connection is back.
+func (w *World) repeat(c *model.Call, f *model.Result) {
+	var lost []int
+	again := *c
+	again.Ops = nil
+	for i, r := range f.Ops {
+		if r.Code == model.CodeConnectionLoss {
+			lost = append(lost, i)
+			again.Ops = append(again.Ops, c.Ops[i])
+		}
+	}
+	if lost == nil {
+		return
+	}
+	w.Repeated = lost
+	for i, r := range w.call(&again) {
+		f.Ops[lost[i]] = r
+	}
 }
 
 func (w *World) send(s *model.Send) {
