@@ -84,8 +84,8 @@ var opNames = [...]string{"get", "exists", "children", "create", "set", "delete"
 // String is the lower-case verb.
 func (k OpKind) String() string { return opNames[k] }
 
-// Writes: create, set, delete, and the check that goes with them.
-func (k OpKind) Writes() bool { return k >= OpCreate }
+// Writes: create, set, delete.
+func (k OpKind) Writes() bool { return k >= OpCreate && k <= OpDelete }
 
 // Op is one operation on one znode. Data nil means null data. Version is the
 // expected data version of set, delete and check. Watch: a read arms a one-shot watch.

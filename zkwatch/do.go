@@ -106,7 +106,7 @@ func (d *doing) sendable(lo, hi int) bool {
 	for _, op := range d.call.Ops[lo:hi] {
 		if op.Kind.Writes() {
 			writes = append(writes, op)
-		} else if d.call.Atomic {
+		} else if d.call.Atomic && op.Kind != model.OpCheck {
 			d.c.opt.logf("call %s: %s cannot be part of a transaction", d.call.Purpose, op.String())
 			d.fail(lo, hi, model.CodeBadArguments)
 			return false

@@ -126,6 +126,19 @@ func TestNullCreateThenSetInOneTransaction(t *testing.T) {
 	}
 }
 
+// A config is written only while the controller that was read still holds the role.
+func TestATransactionMayCheckAnotherZnode(t *testing.T) {
+	l := newLab(t)
+	l.seed("/controller", "/config", "/config/topics", "/config/topics/a")
+	c := l.connect(Options{Gate: Controller()})
+	write := func(version int32) model.Result {
+		return c.Do(&model.Call{Purpose: "set_config", Atomic: true, Ops: []model.Op{
+			{Kind: model.OpCheck, Path: "/controller", Version: version}, set("/config/topics/a", "new", -1)}})
+	}
+	wantCodes(t, write(0), "OK OK")
+	wantCodes(t, write(7), "BADVERSION RUNTIMEINCONSISTENCY")
+}
+
 func TestWritesLeaveInOrder(t *testing.T) {
 	l := newLab(t)
 	l.seed("/controller_epoch=1", "/brokers/topics")
