@@ -25,8 +25,12 @@ const (
 type ZooKeeper struct {
 	Addr    string // host:port
 	DataDir string // holds its snapshots and transaction logs
-	t       testing.TB
-	proc    *process
+
+	t    testing.TB
+	jars *Jars
+	work string
+	port int
+	proc *process
 }
 
 // StartZooKeeper starts a server and waits until it answers.
@@ -34,14 +38,24 @@ func StartZooKeeper(t testing.TB, jars *Jars) *ZooKeeper {
 	t.Helper()
 	work := t.TempDir()
 	port := freePort(t)
-	z := &ZooKeeper{Addr: loopback(port), DataDir: filepath.Join(work, "data"), t: t}
-	z.proc = launchJava(t, jars, "zookeeper", work, zkHeap, "org.apache.zookeeper.server.quorum.QuorumPeerMain", map[string]string{
-		"dataDir": z.DataDir, "clientPort": strconv.Itoa(port), "clientPortAddress": "127.0.0.1",
+	z := &ZooKeeper{Addr: loopback(port), DataDir: filepath.Join(work, "data"), t: t, jars: jars, work: work, port: port}
+	z.Start()
+	return z
+}
+
+// Start starts the server again after Stop, on the same port and data, and waits
+// until it answers.
+func (z *ZooKeeper) Start() {
+	z.t.Helper()
+	if z.proc.running() {
+		z.t.Fatalf("start ZooKeeper on %s: it runs", z.Addr)
+	}
+	z.proc = launchJava(z.t, z.jars, "zookeeper", z.work, zkHeap, "org.apache.zookeeper.server.quorum.QuorumPeerMain", map[string]string{
+		"dataDir": z.DataDir, "clientPort": strconv.Itoa(z.port), "clientPortAddress": "127.0.0.1",
 		"tickTime": strconv.Itoa(zkTickMillis), "minSessionTimeout": "1000", "maxSessionTimeout": "60000",
 		"admin.enableServer": "false", "4lw.commands.whitelist": "*", "maxClientCnxns": "0", "syncEnabled": "false",
 	})
-	await(t, zkStartLimit, "ZooKeeper on "+z.Addr, []*process{z.proc}, func() error { return imok(z.Addr) })
-	return z
+	await(z.t, zkStartLimit, "ZooKeeper on "+z.Addr, []*process{z.proc}, func() error { return imok(z.Addr) })
 }
 
 // imok asks the server whether it runs without error.
