@@ -260,12 +260,7 @@ func (b *bulk) onePerRequest(reads []read) {
 			close(f.done)
 			continue
 		}
-		b.c.window <- struct{}{}
-		b.s.launch(f)
-		go func() {
-			<-f.done
-			<-b.c.window
-		}()
+		b.s.launchInWindow(f)
 	}
 	for i, f := range flights {
 		<-f.done

@@ -3,6 +3,7 @@ package zkwatch
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -87,15 +88,12 @@ func (f *flight) setStat(st *zk.Stat) {
 		CVersion: st.Cversion, AVersion: st.Aversion, EphemeralOwner: st.EphemeralOwner, NumChildren: st.NumChildren}
 }
 
+// The reads that may arm a watch: the link sets the flag, see armed.
+
 func getFlight(path string, watch bool) *flight {
 	return newFlight(opGetData, path, watch, func(conn *zk.Conn, f *flight) error {
-		var st *zk.Stat
-		var err error
-		if watch {
-			f.data, st, _, err = conn.GetW(path)
-		} else {
-			f.data, st, err = conn.Get(path)
-		}
+		data, st, err := conn.Get(path)
+		f.data = data
 		f.setStat(st)
 		return err
 	})
@@ -103,13 +101,7 @@ func getFlight(path string, watch bool) *flight {
 
 func existsFlight(path string, watch bool) *flight {
 	return newFlight(opExists, path, watch, func(conn *zk.Conn, f *flight) error {
-		var st *zk.Stat
-		var err error
-		if watch {
-			_, st, _, err = conn.ExistsW(path)
-		} else {
-			_, st, err = conn.Exists(path)
-		}
+		_, st, err := conn.Exists(path)
 		f.setStat(st)
 		return err
 	})
@@ -117,13 +109,9 @@ func existsFlight(path string, watch bool) *flight {
 
 func childrenFlight(path string, watch bool) *flight {
 	return newFlight(opGetChildren2, path, watch, func(conn *zk.Conn, f *flight) error {
-		var st *zk.Stat
-		var err error
-		if watch {
-			f.children, st, _, err = conn.ChildrenW(path)
-		} else {
-			f.children, st, err = conn.Children(path)
-		}
+		names, st, err := conn.Children(path)
+		slices.Sort(names)
+		f.children = names
 		f.setStat(st)
 		return err
 	})

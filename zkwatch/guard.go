@@ -64,11 +64,11 @@ func checkReply(op int32, body []byte) ([]model.Code, error) {
 	case opGetChildren2:
 		d.skipStrs()
 		d.stat()
-	case opCreate, opSync:
+	case opCreate:
 		d.raw()
 	case opMulti:
 		codes = checkMulti(&d)
-	case opDelete, opAuth, opSetWatches, opClose:
+	case opDelete, opClose:
 	default:
 		d.fail("an answer to operation %d, which is never sent", op)
 	}

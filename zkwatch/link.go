@@ -156,15 +156,6 @@ func (l *link) forward(p []byte) error {
 	case opPing:
 		return l.put(p)
 	case opClose:
-	case opSetWatches:
-		// Ours went out in the preamble, ahead of all requests. This one is
-		// late and may speak of events that have come since.
-		e := newFrame(xid, opSetWatches)
-		e.int64(l.s.zxid())
-		e.strs(nil)
-		e.strs(nil)
-		e.strs(nil)
-		p = e.frame()
 	default:
 		r.flight = l.s.announcedFor(op, d.b)
 		if r.flight == nil {
@@ -179,10 +170,24 @@ func (l *link) forward(p []byte) error {
 		}
 		return err
 	}
+	if r.flight != nil && r.flight.watch {
+		p = armed(p)
+	}
 	if !l.expect(xid, r) {
 		return net.ErrClosed
 	}
 	return l.put(p)
+}
+
+// armed is a read's frame with its watch flag, the last byte, set. go-zookeeper
+// does not know of the watch: of those that it knows it keeps a channel for each
+// read until they fire, and after a reconnect it re-arms them behind whatever
+// waits to be sent, while another goroutine of it writes the zxid that it reads
+// for that.
+func armed(p []byte) []byte {
+	p = append(make([]byte, 0, len(p)), p...)
+	p[len(p)-1] = 1
+	return p
 }
 
 // put writes bytes to the socket. The caller holds wmu.

@@ -221,7 +221,7 @@ func (m *Mirror) linkUp(l *link) {
 		m.arm(l)
 	}
 	for _, root := range m.roots {
-		m.visit(root)
+		m.visit(root, 0)
 	}
 }
 
@@ -260,9 +260,14 @@ func (m *Mirror) path(r read) string {
 	return path
 }
 
-// visit asks for a znode, once in a picture.
-func (m *Mirror) visit(path string) {
+// visit asks for a znode, once in a picture. seq is when it was seen to be
+// there: an answer from before that is not the last word.
+func (m *Mirror) visit(path string, seq uint64) {
 	if e := m.known[path]; e.gen == m.gen {
+		if !e.present {
+			e.want = max(e.want, seq)
+			m.known[path] = e
+		}
 		return
 	}
 	if !m.recursive {
@@ -278,14 +283,20 @@ func (m *Mirror) visit(path string) {
 // ask queues a read of a znode's data.
 func (m *Mirror) ask(path string) {
 	m.progress.Found++
+	m.visited(path)
 	m.add(path, read{})
+}
+
+func (m *Mirror) visited(path string) {
+	e := m.known[path]
+	e.gen = m.gen
+	m.known[path] = e
 }
 
 // add queues a read, and remembers that its answer is due: until then a deleted
 // znode is not forgotten, or an older answer would bring it back.
 func (m *Mirror) add(path string, r read) {
 	e := m.known[path]
-	e.gen = m.gen
 	e.reads++
 	m.known[path] = e
 	r.path = m.full(path)
@@ -354,9 +365,10 @@ func (m *Mirror) landed(r read, v *value) {
 	path := m.path(r)
 	e := m.known[path]
 	e.reads--
+	e.gen = m.gen
 	if r.kind == readChildren {
 		m.keep(path, e)
-		m.visitAll(path, v.children)
+		m.visitAll(path, v)
 		return
 	}
 	m.progress.Read++
@@ -375,9 +387,9 @@ func (m *Mirror) landed(r read, v *value) {
 	}
 }
 
-func (m *Mirror) visitAll(path string, names []string) {
-	for _, name := range names {
-		m.visit(childPath(path, name))
+func (m *Mirror) visitAll(path string, v *value) {
+	for _, name := range v.children {
+		m.visit(childPath(path, name), v.seq)
 	}
 }
 

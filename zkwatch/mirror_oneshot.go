@@ -27,6 +27,7 @@ func holds(path string) (data, children bool) {
 // into being later: only exists can wait for that.
 func (m *Mirror) visitOneShot(path string) {
 	if slices.Contains(m.roots, path) {
+		m.visited(path)
 		m.add(path, read{kind: readExists, watch: true})
 		return
 	}
@@ -36,6 +37,7 @@ func (m *Mirror) visitOneShot(path string) {
 func (m *Mirror) readBoth(path string) {
 	data, children := holds(path)
 	m.progress.Found++
+	m.visited(path)
 	if data {
 		m.add(path, read{kind: readData, watch: true})
 	}
@@ -69,7 +71,7 @@ func (m *Mirror) oneShotEvent(n mirrorNews) {
 func (m *Mirror) landedOneShot(r read, v *value) {
 	path := m.path(r)
 	e := m.known[path]
-	e.reads--
+	e.reads-- // gen stays: after a deletion only a visit arms all watches
 	data, _ := holds(path)
 	switch {
 	case r.kind == readExists && v.code == model.CodeOK:
@@ -77,9 +79,8 @@ func (m *Mirror) landedOneShot(r read, v *value) {
 	case r.kind == readChildren && data && v.code == model.CodeOK:
 		// The znode itself comes by its other read.
 	case r.kind == readChildren && v.dataLength > 0 && v.code == model.CodeOK:
-		m.keep(path, e)
-		m.add(path, read{kind: readData}) // unusual: once, without a watch
-		e = m.known[path]
+		e.reads++
+		m.bulk.add(read{path: r.path}) // unusual: once, without a watch
 	case v.seq > e.seq:
 		e = m.apply(path, e, v)
 	}
@@ -93,7 +94,9 @@ func (m *Mirror) landedOneShot(r read, v *value) {
 		m.readBoth(path)
 	case r.kind != readExists && v.code == model.CodeNoNode && slices.Contains(m.roots, path):
 		m.add(path, read{kind: readExists, watch: true})
+	case !e.present && e.reads == 0 && e.want > v.seq:
+		m.readBoth(path)
 	case r.kind == readChildren && v.code == model.CodeOK:
-		m.visitAll(path, v.children)
+		m.visitAll(path, v)
 	}
 }

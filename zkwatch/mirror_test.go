@@ -80,6 +80,29 @@ func (p *picture) untilSynced() {
 	p.until("Synced", func() bool { return p.synced })
 }
 
+// untilSame receives until the picture is the store's tree, and is synced.
+func (p *picture) untilSame(store *zkserver.Store, chroot string, roots []string) {
+	p.t.Helper()
+	defer func() {
+		p.t.Helper()
+		if !p.t.Failed() {
+			return
+		}
+		want := treeOf(store, chroot, roots)
+		for path, v := range want {
+			if p.znodes[path] != v {
+				p.t.Logf("%s is %q, want %q; known %+v, generation %d", path, p.znodes[path], v, p.m.known[path], p.m.gen)
+			}
+		}
+		for path, v := range p.znodes {
+			if want[path] == "" {
+				p.t.Logf("%s is %q and should be gone", path, v)
+			}
+		}
+	}()
+	p.until("the same tree", func() bool { return p.synced && p.equals(store, chroot, roots) })
+}
+
 // equals tells whether the picture is the store's tree below the roots.
 func (p *picture) equals(store *zkserver.Store, chroot string, roots []string) bool {
 	return maps.Equal(p.znodes, treeOf(store, chroot, roots))
@@ -212,12 +235,7 @@ func TestMirrorEndsWithTheSameTree(t *testing.T) {
 			for range 50 {
 				change()
 			}
-			p.until("the same tree", func() bool { return p.synced && p.equals(l.store, "", DefaultPaths()) })
-		}
-		for path, v := range treeOf(l.store, "", DefaultPaths()) {
-			if p.znodes[path] != v {
-				t.Errorf("%s: %s, want %s", path, p.znodes[path], v)
-			}
+			p.untilSame(l.store, "", DefaultPaths())
 		}
 	})
 }

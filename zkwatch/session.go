@@ -441,3 +441,14 @@ func (s *session) launch(f *flight) {
 	}
 	s.announced.Store(nil)
 }
+
+// launchInWindow is launch for a request of a call: it waits for a place among
+// those in flight.
+func (s *session) launchInWindow(f *flight) {
+	s.c.window <- struct{}{}
+	s.launch(f)
+	go func() {
+		<-f.done
+		<-s.c.window
+	}()
+}
