@@ -115,13 +115,13 @@ func (d *dashboard) press(k tea.KeyPressMsg) tea.Cmd {
 		d.pressPrompt(k)
 		return nil
 	}
-	b := d.bindingOf(k.String())
+	b := d.bindingOf(k)
 	if b == nil {
 		d.say(model.Info, k.String()+" is no key here; ? shows them all")
 		return nil
 	}
 	if why := b.why(d); why != "" {
-		d.say(model.Warn, b.shownKeys()+" "+b.name+": "+why)
+		d.say(model.Warn, b.Help().Key+" "+b.Help().Desc+": "+why)
 		return nil
 	}
 	return b.run(d)

@@ -277,6 +277,9 @@ func keyPress(name string) tea.KeyPressMsg {
 	if rest, ok := strings.CutPrefix(name, "ctrl+"); ok {
 		k.Mod, name = tea.ModCtrl, rest
 	}
+	if rest, ok := strings.CutPrefix(name, "alt+"); ok {
+		k.Mod, name = tea.ModAlt, rest
+	}
 	if rest, ok := strings.CutPrefix(name, "shift+"); ok {
 		k.Mod, name = tea.ModShift, rest
 	}

@@ -1,9 +1,11 @@
 package ui
 
 import (
-	"slices"
+	"strings"
 	"unicode"
 
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -11,82 +13,64 @@ import (
 // most 249, a list of brokers may be longer.
 const inputLimit = 1000
 
-// input is a line that is being typed.
-type input struct {
-	text []rune
-	at   int // the cursor, in characters
-}
+// input is a line that is being typed. Bubbles' text field edits it; it is drawn
+// here, because a field may hold what a terminal must not get as it is, and
+// because the screen is made of cells.
+type input struct{ field textinput.Model }
 
 // newInput is a field with a text in it and the cursor behind it.
 func newInput(text string) input {
-	r := []rune(text)
-	return input{text: r, at: len(r)}
+	f := textinput.New()
+	f.CharLimit = inputLimit
+	f.SetVirtualCursor(false) // it would blink, with a timer of its own
+	f.KeyMap.Paste.SetEnabled(false)
+	f.KeyMap.AcceptSuggestion.SetEnabled(false)
+	f.KeyMap.NextSuggestion.SetEnabled(false)
+	f.KeyMap.PrevSuggestion.SetEnabled(false)
+	f.Focus()
+	f.SetValue(printable(text))
+	f.CursorEnd()
+	return input{f}
 }
 
-func (in *input) value() string { return string(in.text) }
+func (in *input) value() string { return in.field.Value() }
 
-// press takes a key.
+// press takes a key. The field's commands are dropped: pasting, the only key
+// that makes one, is left to the terminal, which knows where the operator sits;
+// the clipboard is that of the machine that kstate runs on.
 func (in *input) press(k tea.KeyPressMsg) {
-	switch k.String() {
-	case "left", "ctrl+b":
-		in.at = max(0, in.at-1)
-	case "right", "ctrl+f":
-		in.at = min(len(in.text), in.at+1)
-	case "home", "ctrl+a":
-		in.at = 0
-	case "end", "ctrl+e":
-		in.at = len(in.text)
-	case "backspace", "ctrl+h":
-		in.cut(in.at-1, in.at)
-	case "delete", "ctrl+d":
-		in.cut(in.at, in.at+1)
-	case "ctrl+u":
-		in.cut(0, in.at)
-	case "ctrl+k":
-		in.cut(in.at, len(in.text))
-	case "ctrl+w":
-		from := in.at
-		for from > 0 && unicode.IsSpace(in.text[from-1]) {
-			from--
-		}
-		for from > 0 && !unicode.IsSpace(in.text[from-1]) {
-			from--
-		}
-		in.cut(from, in.at)
-	default:
-		in.insert(k.Text)
+	k.Text = printable(k.Text)
+	last := in.field.Position() == len([]rune(in.value()))-1
+	if last && key.Matches(k, in.field.KeyMap.DeleteWordForward) {
+		k = tea.KeyPressMsg{Code: tea.KeyDelete} // bubbles 2.2.1 panics on a word of one character at the end
 	}
+	in.field, _ = in.field.Update(k)
 }
 
-// cut takes characters out and puts the cursor there.
-func (in *input) cut(from, to int) {
-	from, to = max(from, 0), min(to, len(in.text))
-	if from < to {
-		in.text = slices.Delete(in.text, from, to)
-		in.at = from
-	}
-}
-
-// insert adds printable text at the cursor; line ends and other control
-// characters of a pasted text are dropped.
+// insert adds the printable part of a pasted text at the cursor.
 func (in *input) insert(s string) {
-	for _, r := range s {
-		if len(in.text) < inputLimit && unicode.IsPrint(r) {
-			in.text = slices.Insert(in.text, in.at, r)
-			in.at++
+	in.field, _ = in.field.Update(tea.PasteMsg{Content: printable(s)})
+}
+
+// printable drops line ends and other control characters.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-	}
+		return -1
+	}, s)
 }
 
 // draw shows as much as fits, the cursor always in it.
 func (in *input) draw(a area, focused bool) {
 	a.fill(0, 0, a.w, field, " ")
-	from := 0
-	for from < in.at && width(string(in.text[from:in.at])) >= a.w {
+	text, at, from := []rune(in.value()), in.field.Position(), 0
+	for from < at && width(string(text[from:at])) >= a.w {
 		from++
 	}
-	a.put(0, 0, field, string(in.text[from:]))
-	if x := width(string(in.text[from:in.at])); focused && x < a.w {
+	a.put(0, 0, field, string(text[from:]))
+	if x := width(string(text[from:at])); focused && x < a.w {
 		a.c.cells[a.y*a.c.w+a.x+x].style = field | selected
 	}
 }

@@ -1,6 +1,11 @@
 package ui
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+)
 
 func TestInputEditing(t *testing.T) {
 	for _, c := range []struct {
@@ -17,6 +22,9 @@ func TestInputEditing(t *testing.T) {
 		{"one two  ", []string{"ctrl+w"}, "one ", 4},
 		{"", []string{"backspace", "delete", "left", "ctrl+w", "ctrl+d"}, "", 0},
 		{"a", []string{"ctrl+x", "space", "ctrl+f"}, "a ", 2},
+		{"one two", []string{"home", "alt+f", "alt+d"}, "one", 3},
+		{"ab c", []string{"left", "alt+d"}, "ab ", 3},
+		{"a", []string{"up", "down", "tab", "ctrl+n", "ctrl+p", "ctrl+v"}, "a", 1},
 	} {
 		in := newInput(c.start)
 		for _, k := range c.keys {
@@ -26,8 +34,8 @@ func TestInputEditing(t *testing.T) {
 			}
 			in.press(keyPress(k))
 		}
-		if in.value() != c.want || in.at != c.at {
-			t.Errorf("%q and %v: %q with the cursor at %d, want %q at %d", c.start, c.keys, in.value(), in.at, c.want, c.at)
+		if in.value() != c.want || in.field.Position() != c.at {
+			t.Errorf("%q and %v: %q with the cursor at %d, want %q at %d", c.start, c.keys, in.value(), in.field.Position(), c.want, c.at)
 		}
 	}
 }
@@ -49,10 +57,45 @@ func TestInputShowsTheCursor(t *testing.T) {
 	if got := c.text(); got != "rstuvwxyz\n" {
 		t.Errorf("the end shows %q", got)
 	}
-	in.at = 0
+	in.field.CursorStart()
 	c.reset(10, 1)
 	in.draw(c.all(), true)
 	if got := c.text(); got != "abcdefghi…\n" || c.cells[0].style != field|selected {
 		t.Errorf("the beginning shows %q", got)
+	}
+}
+
+// No order of keys breaks the field, and none makes a command: not even that of
+// the clipboard.
+func TestInputTakesAnyKeys(t *testing.T) {
+	keys := []string{"left", "right", "home", "end", "backspace", "delete", "ctrl+u", "ctrl+k", "ctrl+w", "ctrl+a", "ctrl+e", "ctrl+v",
+		"alt+b", "alt+f", "alt+d", "alt+backspace", "alt+delete", "ctrl+left", "ctrl+right", "tab", "space", "x", "字"}
+	r := rand.New(rand.NewPCG(3, 4))
+	in := newInput("")
+	for range 20_000 {
+		k := keyPress(keys[r.IntN(len(keys))])
+		in.press(k)
+		if at := in.field.Position(); at < 0 || at > len([]rune(in.value())) {
+			t.Fatalf("after %s the cursor is at %d of %q", k, at, in.value())
+		}
+	}
+	for _, k := range keys {
+		if k == "alt+d" || k == "alt+delete" {
+			continue // press has its own way with these at the end of a text
+		}
+		if _, command := in.field.Update(keyPress(k)); command != nil {
+			t.Errorf("%s makes a command", k)
+		}
+	}
+}
+
+func TestInputIsBounded(t *testing.T) {
+	in := newInput("")
+	for range inputLimit {
+		in.insert("ab")
+	}
+	in.press(tea.KeyPressMsg{Code: 'c', Text: "c"})
+	if n := len(in.value()); n != inputLimit {
+		t.Errorf("the field holds %d characters", n)
 	}
 }

@@ -2,9 +2,9 @@ package ui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"kstate/model"
@@ -13,10 +13,9 @@ import (
 // binding is one key: the table of bindings makes the footer, the help screen
 // and docs/keys.md.
 type binding struct {
-	keys  []string // as Bubble Tea names them; any of them
-	name  string   // a word or two, for the footer
-	does  string   // what it does, for the help
-	group string
+	key.Binding        // its help is the keys as people write them, and a word or two for the footer
+	does        string // what it does, for the help
+	group       string
 	// footer: shown at the bottom of the screen, where there is room.
 	footer bool
 	// disabled says why the key does nothing now; nil or "" when it works.
@@ -30,78 +29,87 @@ const (
 	lookGroup    = "Look"
 )
 
+// bind is a binding of any of some keys, as Bubble Tea names them.
+func bind(name string, keys ...string) key.Binding {
+	shown := make([]string, len(keys))
+	for i, k := range keys {
+		shown[i] = shownKey(k)
+	}
+	return key.NewBinding(key.WithKeys(keys...), key.WithHelp(strings.Join(shown, " "), name))
+}
+
 // keyTable is the table, in the order in which it is shown.
 func keyTable() []binding {
 	return []binding{
-		{keys: []string{"space"}, name: "pause", does: "hold at the next step, or continue when held", group: runGroup, footer: true,
+		{Binding: bind("pause", "space"), does: "hold at the next step, or continue when held", group: runGroup, footer: true,
 			disabled: noFrame, run: (*dashboard).togglePause},
-		{keys: []string{"c"}, name: "continue", does: "run on", group: runGroup,
+		{Binding: bind("continue", "c"), does: "run on", group: runGroup,
 			disabled: isRunning, run: command(func(*dashboard) model.Command { return model.Continue{} })},
-		{keys: []string{"e"}, name: "event", does: "take the step at hand and hold at the next event", group: runGroup, footer: true,
+		{Binding: bind("event", "e"), does: "take the step at hand and hold at the next event", group: runGroup, footer: true,
 			disabled: cannotStep, run: stepBy(model.EventGrain)},
-		{keys: []string{"b"}, name: "batch", does: "take the step at hand and hold at the next batch of requests, or anything coarser", group: runGroup, footer: true,
+		{Binding: bind("batch", "b"), does: "take the step at hand and hold at the next batch of requests, or anything coarser", group: runGroup, footer: true,
 			disabled: cannotStep, run: stepBy(model.BatchGrain)},
-		{keys: []string{"t"}, name: "transition", does: "take the step at hand and hold at the next transition, or anything coarser", group: runGroup, footer: true,
+		{Binding: bind("transition", "t"), does: "take the step at hand and hold at the next transition, or anything coarser", group: runGroup, footer: true,
 			disabled: cannotStep, run: stepBy(model.TransitionGrain)},
-		{keys: []string{"i"}, name: "I/O", does: "take the step at hand and hold at the very next one", group: runGroup, footer: true,
+		{Binding: bind("I/O", "i"), does: "take the step at hand and hold at the very next one", group: runGroup, footer: true,
 			disabled: cannotStep, run: stepBy(model.IOGrain)},
 
-		{keys: []string{"E"}, name: "elect", does: "elect leaders by one of the five strategies on what is chosen: first a preview, then a question", group: clusterGroup, footer: true,
+		{Binding: bind("elect", "E"), does: "elect leaders by one of the five strategies on what is chosen: first a preview, then a question", group: clusterGroup, footer: true,
 			disabled: noFrame, run: open(newElection)},
-		{keys: []string{"C"}, name: "create", does: "create a topic", group: clusterGroup, footer: true,
+		{Binding: bind("create", "C"), does: "create a topic", group: clusterGroup, footer: true,
 			disabled: cannotWrite, run: open(newCreateTopic)},
-		{keys: []string{"A"}, name: "add partitions", does: "add partitions to a topic", group: clusterGroup,
+		{Binding: bind("add partitions", "A"), does: "add partitions to a topic", group: clusterGroup,
 			disabled: cannotWrite, run: open(newAddPartitions)},
-		{keys: []string{"D"}, name: "delete", does: "delete a topic; its name has to be typed", group: clusterGroup, footer: true,
+		{Binding: bind("delete", "D"), does: "delete a topic; its name has to be typed", group: clusterGroup, footer: true,
 			disabled: cannotWrite, run: open(newDeleteTopic)},
-		{keys: []string{"R"}, name: "reassign", does: "move a partition to other brokers, or take a running move back", group: clusterGroup,
+		{Binding: bind("reassign", "R"), does: "move a partition to other brokers, or take a running move back", group: clusterGroup,
 			disabled: cannotWrite, run: open(newReassign)},
-		{keys: []string{"K"}, name: "kill", does: "kill a broker of the lab, as kill -9 does", group: clusterGroup, footer: true,
+		{Binding: bind("kill", "K"), does: "kill a broker of the lab, as kill -9 does", group: clusterGroup, footer: true,
 			disabled: labOnly, run: open(newKill)},
-		{keys: []string{"S"}, name: "start", does: "start a broker of the lab that is down, or a new one", group: clusterGroup,
+		{Binding: bind("start", "S"), does: "start a broker of the lab that is down, or a new one", group: clusterGroup,
 			disabled: labOnly, run: open(newStart)},
-		{keys: []string{"T"}, name: "shut down", does: "shut a broker of the lab down in the controlled way", group: clusterGroup,
+		{Binding: bind("shut down", "T"), does: "shut a broker of the lab down in the controlled way", group: clusterGroup,
 			disabled: labOnly, run: open(newShutDown)},
-		{keys: []string{"X"}, name: "reset", does: "start the lab anew with its first content", group: clusterGroup,
+		{Binding: bind("reset", "X"), does: "start the lab anew with its first content", group: clusterGroup,
 			disabled: labOnly, run: open(newReset)},
 
-		{keys: []string{"enter"}, name: "inspect", does: "show memory and znodes of the chosen topic, partition, replica or broker", group: lookGroup, footer: true,
+		{Binding: bind("inspect", "enter"), does: "show memory and znodes of the chosen topic, partition, replica or broker", group: lookGroup, footer: true,
 			disabled: nothingChosen, run: (*dashboard).inspect},
-		{keys: []string{"/"}, name: "filter", does: "show only what contains a text; topic-12 finds one partition", group: lookGroup, footer: true,
+		{Binding: bind("filter", "/"), does: "show only what contains a text; topic-12 finds one partition", group: lookGroup, footer: true,
 			disabled: noFilter, run: (*dashboard).openPrompt},
-		{keys: []string{"esc"}, name: "back", does: "close a dialog, clear a filter, leave the inspector", group: lookGroup,
+		{Binding: bind("back", "esc"), does: "close a dialog, clear a filter, leave the inspector", group: lookGroup,
 			disabled: nothingToLeave, run: (*dashboard).leave},
-		{keys: []string{"tab"}, name: "next view", does: "go to the next view", group: lookGroup, run: turn(+1)},
-		{keys: []string{"shift+tab"}, name: "previous view", does: "go to the previous view", group: lookGroup, run: turn(-1)},
-		{keys: []string{"1"}, name: "graphs", does: "both graphs of states, with counts and the transition at hand", group: lookGroup, run: show(graphsView)},
-		{keys: []string{"2"}, name: "topics", does: "the topics", group: lookGroup, run: show(topicsView)},
-		{keys: []string{"3"}, name: "partitions", does: "the partitions; left and right choose a replica", group: lookGroup, run: show(partitionsView)},
-		{keys: []string{"4"}, name: "brokers", does: "the brokers", group: lookGroup, run: show(brokersView)},
-		{keys: []string{"5"}, name: "deletion", does: "topicsToBeDeleted, topicsWithDeletionStarted, topicsIneligibleForDeletion", group: lookGroup, run: show(deletionView)},
-		{keys: []string{"6"}, name: "requests", does: "the open batch, and the queue of requests to each broker", group: lookGroup, run: show(requestsView)},
-		{keys: []string{"7"}, name: "log", does: "the event at work, the event queue, and everything that happened", group: lookGroup, run: show(logView)},
-		{keys: []string{"8"}, name: "inspector", does: "memory and znodes of what was inspected, and what the step at hand writes", group: lookGroup, run: show(inspectorView)},
-		{keys: []string{"up", "k"}, name: "up", does: "one row up", group: lookGroup, disabled: cannotMove, run: move(moveUp)},
-		{keys: []string{"down", "j"}, name: "down", does: "one row down", group: lookGroup, disabled: cannotMove, run: move(moveDown)},
-		{keys: []string{"pgup", "ctrl+b"}, name: "page up", does: "one page up", group: lookGroup, disabled: cannotMove, run: move(movePageUp)},
-		{keys: []string{"pgdown", "ctrl+f"}, name: "page down", does: "one page down", group: lookGroup, disabled: cannotMove, run: move(movePageDown)},
-		{keys: []string{"home", "g"}, name: "first", does: "to the first row", group: lookGroup, disabled: cannotMove, run: move(moveHome)},
-		{keys: []string{"end", "G"}, name: "last", does: "to the last row; the log follows again", group: lookGroup, disabled: cannotMove, run: move(moveEnd)},
-		{keys: []string{"left", "h"}, name: "left", does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
-		{keys: []string{"right", "l"}, name: "right", does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveRight)},
-		{keys: []string{"?"}, name: "help", does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
-		{keys: []string{"N"}, name: "notices", does: "what was said at the bottom of the screen so far", group: lookGroup, run: open(newNotices)},
-		{keys: []string{"ctrl+l"}, name: "redraw", does: "draw the screen anew", group: lookGroup, run: func(*dashboard) tea.Cmd { return tea.ClearScreen }},
-		{keys: []string{"ctrl+z"}, name: "suspend", does: "go to the background; not in control mode", group: lookGroup,
+		{Binding: bind("next view", "tab"), does: "go to the next view", group: lookGroup, run: turn(+1)},
+		{Binding: bind("previous view", "shift+tab"), does: "go to the previous view", group: lookGroup, run: turn(-1)},
+		{Binding: bind("graphs", "1"), does: "both graphs of states, with counts and the transition at hand", group: lookGroup, run: show(graphsView)},
+		{Binding: bind("topics", "2"), does: "the topics", group: lookGroup, run: show(topicsView)},
+		{Binding: bind("partitions", "3"), does: "the partitions; left and right choose a replica", group: lookGroup, run: show(partitionsView)},
+		{Binding: bind("brokers", "4"), does: "the brokers", group: lookGroup, run: show(brokersView)},
+		{Binding: bind("deletion", "5"), does: "topicsToBeDeleted, topicsWithDeletionStarted, topicsIneligibleForDeletion", group: lookGroup, run: show(deletionView)},
+		{Binding: bind("requests", "6"), does: "the open batch, and the queue of requests to each broker", group: lookGroup, run: show(requestsView)},
+		{Binding: bind("log", "7"), does: "the event at work, the event queue, and everything that happened", group: lookGroup, run: show(logView)},
+		{Binding: bind("inspector", "8"), does: "memory and znodes of what was inspected, and what the step at hand writes", group: lookGroup, run: show(inspectorView)},
+		{Binding: bind("up", "up", "k"), does: "one row up", group: lookGroup, disabled: cannotMove, run: move(moveUp)},
+		{Binding: bind("down", "down", "j"), does: "one row down", group: lookGroup, disabled: cannotMove, run: move(moveDown)},
+		{Binding: bind("page up", "pgup", "ctrl+b"), does: "one page up", group: lookGroup, disabled: cannotMove, run: move(movePageUp)},
+		{Binding: bind("page down", "pgdown", "ctrl+f"), does: "one page down", group: lookGroup, disabled: cannotMove, run: move(movePageDown)},
+		{Binding: bind("first", "home", "g"), does: "to the first row", group: lookGroup, disabled: cannotMove, run: move(moveHome)},
+		{Binding: bind("last", "end", "G"), does: "to the last row; the log follows again", group: lookGroup, disabled: cannotMove, run: move(moveEnd)},
+		{Binding: bind("left", "left", "h"), does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
+		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveRight)},
+		{Binding: bind("help", "?"), does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
+		{Binding: bind("notices", "N"), does: "what was said at the bottom of the screen so far", group: lookGroup, run: open(newNotices)},
+		{Binding: bind("redraw", "ctrl+l"), does: "draw the screen anew", group: lookGroup, run: func(*dashboard) tea.Cmd { return tea.ClearScreen }},
+		{Binding: bind("suspend", "ctrl+z"), does: "go to the background; not in control mode", group: lookGroup,
 			disabled: cannotSuspend, run: func(*dashboard) tea.Cmd { return tea.Suspend }},
-		{keys: []string{"q", "ctrl+c"}, name: "quit", does: "end kstate; in control mode it asks first, for it resigns", group: lookGroup, footer: true, run: (*dashboard).quit},
+		{Binding: bind("quit", "q", "ctrl+c"), does: "end kstate; in control mode it asks first, for it resigns", group: lookGroup, footer: true, run: (*dashboard).quit},
 	}
 }
 
 // bindingOf finds the binding of a key.
-func (d *dashboard) bindingOf(key string) *binding {
+func (d *dashboard) bindingOf(k tea.KeyPressMsg) *binding {
 	for i := range d.keys {
-		if slices.Contains(d.keys[i].keys, key) {
+		if key.Matches(k, d.keys[i].Binding) {
 			return &d.keys[i]
 		}
 	}
@@ -118,10 +126,10 @@ func (b *binding) why(d *dashboard) string {
 
 // label is the name in the footer.
 func (b *binding) label(d *dashboard) string {
-	if b.keys[0] == "space" && d.frame != nil && d.frame.Run == model.Paused {
+	if b.Keys()[0] == "space" && d.frame != nil && d.frame.Run == model.Paused {
 		return "continue"
 	}
-	return b.name
+	return b.Help().Desc
 }
 
 // The reasons for which keys do nothing.
@@ -261,14 +269,6 @@ func shownKey(k string) string {
 	return k
 }
 
-func (b *binding) shownKeys() string {
-	shown := make([]string, len(b.keys))
-	for i, k := range b.keys {
-		shown[i] = shownKey(k)
-	}
-	return strings.Join(shown, " ")
-}
-
 // KeysMarkdown is docs/keys.md, written from the table of keys.
 func KeysMarkdown() string {
 	var b strings.Builder
@@ -282,11 +282,11 @@ func KeysMarkdown() string {
 			group = k.group
 			fmt.Fprintf(&b, "\n## %s\n\n| Key | Name | Does |\n|---|---|---|\n", group)
 		}
-		keys := make([]string, len(k.keys))
-		for j, name := range k.keys {
+		keys := make([]string, len(k.Keys()))
+		for j, name := range k.Keys() {
 			keys[j] = "`" + shownKey(name) + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(keys, " "), k.name, k.does)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(keys, " "), k.Help().Desc, k.does)
 	}
 	return b.String()
 }

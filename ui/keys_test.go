@@ -29,14 +29,14 @@ func TestKeysDocument(t *testing.T) {
 func TestNoKeyTwice(t *testing.T) {
 	seen := map[string]string{}
 	for _, b := range keyTable() {
-		for _, k := range b.keys {
+		for _, k := range b.Keys() {
 			if other, ok := seen[k]; ok {
-				t.Errorf("%s is both %s and %s", k, other, b.name)
+				t.Errorf("%s is both %s and %s", k, other, b.Help().Desc)
 			}
-			seen[k] = b.name
+			seen[k] = b.Help().Desc
 		}
-		if b.does == "" || b.group == "" || b.name == "" {
-			t.Errorf("%v has no name, group or description", b.keys)
+		if b.does == "" || b.group == "" || b.Help().Desc == "" {
+			t.Errorf("%v has no name, group or description", b.Keys())
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	}{{nil, graphsView}, {observe, graphsView}, {observe, topicsView}, {control, graphsView}, {control, requestsView}, {labFrame(), logView}} {
 		probe := newScreen(c.frame, 80, 24)
 		for i := range probe.keys {
-			for _, key := range probe.keys[i].keys {
+			for _, key := range probe.keys[i].Keys() {
 				s := newScreen(c.frame, 80, 24)
 				s.show(c.view)
 				why := s.keys[i].why(s.dashboard)
@@ -182,7 +182,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 		}
 	}
 	for _, b := range keyTable() {
-		for _, k := range b.keys {
+		for _, k := range b.Keys() {
 			if b.disabled != nil && !tested[k] {
 				t.Errorf("%s is never disabled in this test", k)
 			}

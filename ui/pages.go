@@ -32,7 +32,7 @@ func newHelp(d *dashboard) dialog {
 			group = b.group
 			h.lines = append(h.lines, line{{heading, group}})
 		}
-		l := line{{keyName, pad(b.shownKeys(), helpIndent)}, {plain, b.does}}
+		l := line{{keyName, pad(b.Help().Key, helpIndent)}, {plain, b.does}}
 		if why := b.why(d); why != "" {
 			l = append(l, span{warn, " [not now: " + why + "]"})
 		}

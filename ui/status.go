@@ -171,9 +171,9 @@ func (d *dashboard) drawKeys(a area) {
 		b := &d.keys[i]
 		switch {
 		case !b.footer:
-		case b.group == lookGroup && (b.name == "help" || b.name == "quit"):
+		case b.group == lookGroup && (b.Help().Desc == "help" || b.Help().Desc == "quit"):
 			last = append(last, b)
-		case x+width(b.keys[0])+width(b.label(d))+2 < room && b.why(d) == "":
+		case x+width(b.Keys()[0])+width(b.label(d))+2 < room && b.why(d) == "":
 			x = d.drawKey(a, x, b)
 		}
 	}
@@ -184,6 +184,6 @@ func (d *dashboard) drawKeys(a area) {
 }
 
 func (d *dashboard) drawKey(a area, x int, b *binding) int {
-	x = a.put(x, 0, keyName, b.keys[0])
+	x = a.put(x, 0, keyName, b.Keys()[0])
 	return a.put(x+1, 0, plain, b.label(d)) + 2
 }
