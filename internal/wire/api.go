@@ -29,9 +29,11 @@ const (
 // api is one kind of request that is served, in the versions min to max. Either
 // local answers it here, or ask makes it a question to the controller (or
 // refuses it at once), and answer makes the controller's answer a response;
-// answer is false when the answer belongs to another question.
+// answer is false when the answer belongs to another question. local may return
+// nil: then the connection ends without an answer.
 type api struct {
 	key, min, max int16
+	relay         bool // handed on to a broker
 	local         func(*call) kmsg.Response
 	ask           func(kmsg.Request) (model.Ask, kmsg.Response)
 	answer        func(kmsg.Request, model.Answer) (kmsg.Response, bool)
@@ -41,9 +43,16 @@ type api struct {
 // A new kind gets a file of its own and a line here.
 func served() []api {
 	return []api{
+		produceAPI(),
+		fetchAPI(),
 		metadataAPI(),
 		controlledShutdownAPI(),
+		listGroupsAPI(),
 		apiVersionsAPI(),
+		createTopicsAPI(),
+		deleteTopicsAPI(),
+		describeLogDirsAPI(),
+		createPartitionsAPI(),
 		electLeadersAPI(),
 		alterPartitionReassignmentsAPI(),
 		listPartitionReassignmentsAPI(),

@@ -13,7 +13,8 @@ import (
 // Kafka: ApiVersionsRequest.isValid.
 var clientSoftware = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?$`)
 
-// apiVersionsAPI tells exactly what is served. Features are left out: the epoch
+// apiVersionsAPI tells exactly what is served, and what brokers take that is
+// handed on to them. Features are left out: the epoch
 // -1 says that they are not known.
 func apiVersionsAPI() api {
 	return local(0, 4, func(c *call, q *kmsg.ApiVersionsRequest) kmsg.Response {
@@ -22,7 +23,8 @@ func apiVersionsAPI() api {
 			out.ErrorCode = int16(model.ErrInvalidRequest)
 			return out
 		}
-		apis := c.conn.server.apis
+		apis := c.conn.server.relays()
+		maps.Copy(apis, c.conn.server.apis)
 		for _, key := range slices.Sorted(maps.Keys(apis)) {
 			out.ApiKeys = append(out.ApiKeys, apiVersion(apis[key]))
 		}

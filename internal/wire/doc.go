@@ -6,7 +6,8 @@
 //   - Server: the listener that brokers and clients call. What they ask of the
 //     controller becomes an input; what the controller replies is written back.
 //     What any broker may be asked (ApiVersions, Metadata, DescribeCluster) is
-//     answered from a frozen view of the cluster.
+//     answered from a frozen view of the cluster, or handed on to a broker
+//     byte for byte (Relay).
 //
 // It is not the controller: it decides nothing, it only carries. It is not a
 // simulated broker either; those live elsewhere and share no code with it, so

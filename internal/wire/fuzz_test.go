@@ -57,7 +57,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 func FuzzServer(f *testing.F) {
 	kafka := kafkaFrames(f)
 	for _, name := range []string{"ApiVersions/4", "Metadata/12", "ElectLeaders/2", "AlterPartition/3", "ControlledShutdown/0", "UpdateFeatures/1",
-		"DescribeCluster/1", "AlterPartitionReassignments/0", "ListPartitionReassignments/0", "AllocateProducerIds/0"} {
+		"DescribeCluster/1", "AlterPartitionReassignments/0", "ListPartitionReassignments/0", "AllocateProducerIds/0", "CreateTopics/7", "DeleteTopics/6", "CreatePartitions/3"} {
 		frame := kafka("request/" + name)
 		f.Add(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...))
 	}

@@ -22,6 +22,7 @@ const (
 type ServerOptions struct {
 	OnInput       func(model.Stimulus) // takes each *model.Asked
 	Cluster       func() Cluster       // the latest; called on connections' goroutines
+	Relay         *Relay               // nil: nothing is handed on to brokers
 	NextID        func() uint64        // numbers for Asked, unique in the process; default 1, 2, ...
 	OnFailure     func(from string, _ error)
 	MaxFrame      int           // bytes; default MaxFrameSize

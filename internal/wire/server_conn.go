@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,11 +33,14 @@ type serverConn struct {
 	room     chan struct{}   // holds one for each request without an answer
 	once     sync.Once
 	closing  chan struct{}
+	up       *upstream // nil until something is handed on; of the reading goroutine
+	relaying sync.WaitGroup
 }
 
-// reply is what goes into a slot: a response, or an answer of the controller
-// that is yet to be made into one.
+// reply is what goes into a slot: a response, an answer of the controller that
+// is yet to be made into one, or a broker's answer as it came.
 type reply struct {
+	raw      []byte
 	call     *call
 	response kmsg.Response
 	question *question
@@ -96,6 +100,7 @@ func (sc *serverConn) run() {
 	err := sc.read()
 	sc.close()
 	writeErr := <-written
+	sc.relaying.Wait()
 	for _, err := range []error{err, writeErr} {
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 			sc.server.failed(sc.peer(), err)
@@ -160,8 +165,16 @@ func (sc *serverConn) handle(frame []byte, slot chan reply) error {
 		}
 		return err
 	}
+	if a.relay {
+		sc.handOn(frame, slot)
+		return nil
+	}
 	if a.local != nil {
-		slot <- reply{call: c, response: a.local(c)}
+		response := a.local(c)
+		if response == nil {
+			return fmt.Errorf("%s that wants no answer: it cannot be served, and only the end of the connection says so", kmsg.NameForKey(a.key))
+		}
+		slot <- reply{call: c, response: response}
 		return nil
 	}
 	ask, refusal := a.ask(c.request)
@@ -183,7 +196,7 @@ func (sc *serverConn) parse(frame []byte) (*call, api, error) {
 		return nil, none, fmt.Errorf("request with key %d, which is not one of Kafka's", key)
 	}
 	c.request.SetVersion(version)
-	a, ok := sc.server.apis[key]
+	a, ok := sc.server.find(key)
 	served := ok && version >= a.min && version <= a.max
 	body := frame[minRequestFrame:]
 	if !(key == controlledShutdownKey && version == 0) { // whose header has no client id
@@ -194,6 +207,9 @@ func (sc *serverConn) parse(frame []byte) (*call, api, error) {
 	}
 	if !served {
 		return c, none, nil
+	}
+	if a.relay { // the broker reads the rest
+		return c, a, nil
 	}
 	if c.request.IsFlexible() {
 		var err error
@@ -246,6 +262,9 @@ func (sc *serverConn) write() error {
 }
 
 func (sc *serverConn) send(r reply) error {
+	if r.raw != nil {
+		return sc.put(slices.Concat(binary.BigEndian.AppendUint32(nil, uint32(len(r.raw))), r.raw), "what was handed on")
+	}
 	c, response := r.call, r.response
 	if r.question != nil {
 		c = r.question.call
@@ -254,11 +273,15 @@ func (sc *serverConn) send(r reply) error {
 			return fmt.Errorf("%s was answered with a %T", kmsg.NameForKey(c.request.Key()), r.answer)
 		}
 	}
+	return sc.put(encodeResponse(response, c.correlationID), kmsg.NameForKey(response.Key()))
+}
+
+func (sc *serverConn) put(frame []byte, to string) error {
 	if err := sc.c.SetWriteDeadline(time.Now().Add(frameTimeout)); err != nil {
 		return err
 	}
-	if _, err := sc.c.Write(encodeResponse(response, c.correlationID)); err != nil {
-		return fmt.Errorf("writing the answer to %s: %w", kmsg.NameForKey(response.Key()), err)
+	if _, err := sc.c.Write(frame); err != nil {
+		return fmt.Errorf("writing the answer to %s: %w", to, err)
 	}
 	return nil
 }

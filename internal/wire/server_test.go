@@ -141,29 +141,24 @@ func ask[R kmsg.Response](c *client, r kmsg.Request, version int16) R {
 	return c.receive(r, 5).(R)
 }
 
-// questions are what the frames of testdata/KafkaFrames.java ask, and answers
-// what their responses say.
-func questions() []struct {
+// kafkaQuestion is an api in the versions min to max: what its frames of
+// testdata/KafkaFrames.java ask, and what their responses say.
+type kafkaQuestion struct {
 	name   string
 	min    int16
 	max    int16
 	ask    func(v int16) model.Ask
 	answer func(v int16) model.Answer
-} {
-	type q = struct {
-		name   string
-		min    int16
-		max    int16
-		ask    func(v int16) model.Ask
-		answer func(v int16) model.Answer
-	}
+}
+
+func questions() []kafkaQuestion {
 	name := func(v int16) (string, model.Uuid) {
 		if v < 2 {
 			return "a", model.Uuid{}
 		}
 		return "", idA
 	}
-	return []q{
+	return append(topicQuestions(), []kafkaQuestion{
 		{"AlterPartition", 0, 3, func(v int16) model.Ask {
 			topic, id := name(v)
 			e := model.AlterPartitionEntry{TopicPartition: model.TP(topic, 1), TopicID: id, ISR: []int32{2, 1}, LeaderEpoch: 3, PartitionEpoch: 5}
@@ -222,7 +217,7 @@ func questions() []struct {
 		}, func(int16) model.Answer {
 			return &model.UpdateFeaturesAnswer{Features: []model.FeatureResult{{Feature: "f"}, {Feature: "g", Error: model.ErrInvalidRequest, Message: "not finalized"}}}
 		}},
-	}
+	}...)
 }
 
 func TestQuestionsAndAnswersAreThoseOfKafka(t *testing.T) {
@@ -283,7 +278,8 @@ func TestApiVersionsListsWhatIsServed(t *testing.T) {
 		for _, k := range a.ApiKeys {
 			got = append(got, fmt.Sprintf("%s %d-%d", kmsg.NameForKey(k.ApiKey), k.MinVersion, k.MaxVersion))
 		}
-		want := []string{"Metadata 0-12", "ControlledShutdown 0-3", "ApiVersions 0-4", "ElectLeaders 0-2", "AlterPartitionAssignments 0-0",
+		want := []string{"Produce 0-11", "Fetch 0-17", "Metadata 0-12", "ControlledShutdown 0-3", "ListGroups 0-5", "ApiVersions 0-4",
+			"CreateTopics 0-7", "DeleteTopics 0-6", "DescribeLogDirs 0-4", "CreatePartitions 0-3", "ElectLeaders 0-2", "AlterPartitionAssignments 0-0",
 			"ListPartitionReassignments 0-0", "AlterPartition 0-3", "UpdateFeatures 0-2", "DescribeCluster 0-1", "AllocateProducerIDs 0-0"}
 		if a.ErrorCode != 0 || !slices.Equal(got, want) || a.FinalizedFeaturesEpoch != -1 {
 			t.Errorf("version %d: error %d, %q, features of epoch %d", v, a.ErrorCode, got, a.FinalizedFeaturesEpoch)
@@ -316,7 +312,7 @@ func TestWhatIsNotServedIsRefused(t *testing.T) {
 		version int16
 	}{
 		"Metadata version 13":     {kmsg.NewPtrMetadataRequest(), 13}, // an error code is in it; covered below
-		"Produce version 3":       {kmsg.NewPtrProduceRequest(), 3},
+		"OffsetCommit version 3":  {kmsg.NewPtrOffsetCommitRequest(), 3},
 		"Metadata version 99":     {kmsg.NewPtrMetadataRequest(), 99},
 		"ElectLeaders version -1": {kmsg.NewPtrElectLeadersRequest(), -1},
 	} {

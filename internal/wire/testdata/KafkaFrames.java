@@ -173,6 +173,57 @@ public class KafkaFrames {
         }
     }
 
+    static void topics() {
+        for (int v = 0; v <= 7; v++) {
+            CreateTopicsRequestData d = new CreateTopicsRequestData().setTimeoutMs(1500);
+            if (v >= 1) d.setValidateOnly(true);
+            CreateTopicsRequestData.CreatableTopic a = new CreateTopicsRequestData.CreatableTopic().setName("a").setNumPartitions(2).setReplicationFactor((short) 3);
+            a.configs().add(new CreateTopicsRequestData.CreatableTopicConfig().setName("retention.ms").setValue("5"));
+            CreateTopicsRequestData.CreatableTopic b = new CreateTopicsRequestData.CreatableTopic().setName("b").setNumPartitions(-1).setReplicationFactor((short) -1);
+            b.assignments().add(new CreateTopicsRequestData.CreatableReplicaAssignment().setPartitionIndex(0).setBrokerIds(List.of(2, 1)));
+            b.configs().add(new CreateTopicsRequestData.CreatableTopicConfig().setName("segment.ms").setValue(null));
+            d.topics().add(a);
+            d.topics().add(b);
+            request(ApiKeys.CREATE_TOPICS, v, d);
+            CreateTopicsResponseData r = new CreateTopicsResponseData();
+            if (v >= 2) r.setThrottleTimeMs(9);
+            CreateTopicsResponseData.CreatableTopicResult ok = new CreateTopicsResponseData.CreatableTopicResult().setName("a");
+            if (v >= 1) ok.setErrorMessage(null);
+            if (v >= 5) ok.setNumPartitions(2).setReplicationFactor((short) 3);
+            if (v >= 7) ok.setTopicId(A);
+            CreateTopicsResponseData.CreatableTopicResult bad = new CreateTopicsResponseData.CreatableTopicResult().setName("b").setErrorCode((short) 36);
+            if (v >= 1) bad.setErrorMessage("it exists");
+            r.topics().add(ok);
+            r.topics().add(bad);
+            response(ApiKeys.CREATE_TOPICS, v, r);
+        }
+        for (int v = 0; v <= 6; v++) {
+            DeleteTopicsRequestData d = new DeleteTopicsRequestData().setTimeoutMs(1500);
+            if (v < 6) d.setTopicNames(List.of("a", "b"));
+            else d.setTopics(List.of(new DeleteTopicsRequestData.DeleteTopicState().setName("a"), new DeleteTopicsRequestData.DeleteTopicState().setName(null).setTopicId(B)));
+            request(ApiKeys.DELETE_TOPICS, v, d);
+            DeleteTopicsResponseData r = new DeleteTopicsResponseData();
+            if (v >= 1) r.setThrottleTimeMs(9);
+            DeleteTopicsResponseData.DeletableTopicResult ok = new DeleteTopicsResponseData.DeletableTopicResult().setName("a");
+            DeleteTopicsResponseData.DeletableTopicResult bad = new DeleteTopicsResponseData.DeletableTopicResult().setName(v < 6 ? "b" : null).setErrorCode((short) (v < 6 ? 3 : 100));
+            if (v >= 5) bad.setErrorMessage("there is none");
+            if (v >= 6) bad.setTopicId(B);
+            r.responses().add(ok);
+            r.responses().add(bad);
+            response(ApiKeys.DELETE_TOPICS, v, r);
+        }
+        for (int v = 0; v <= 3; v++) {
+            CreatePartitionsRequestData d = new CreatePartitionsRequestData().setTimeoutMs(1500).setValidateOnly(true);
+            d.topics().add(new CreatePartitionsRequestData.CreatePartitionsTopic().setName("a").setCount(4).setAssignments(null));
+            d.topics().add(new CreatePartitionsRequestData.CreatePartitionsTopic().setName("b").setCount(2).setAssignments(List.of(
+                new CreatePartitionsRequestData.CreatePartitionsAssignment().setBrokerIds(List.of(2, 1)))));
+            request(ApiKeys.CREATE_PARTITIONS, v, d);
+            response(ApiKeys.CREATE_PARTITIONS, v, new CreatePartitionsResponseData().setThrottleTimeMs(9).setResults(List.of(
+                new CreatePartitionsResponseData.CreatePartitionsTopicResult().setName("a").setErrorMessage(null),
+                new CreatePartitionsResponseData.CreatePartitionsTopicResult().setName("b").setErrorCode((short) 37).setErrorMessage("too few"))));
+        }
+    }
+
     static void described() {
         for (int v = 0; v <= 1; v++) {
             DescribeClusterRequestData d = new DescribeClusterRequestData();
@@ -206,6 +257,7 @@ public class KafkaFrames {
     public static void main(String[] args) {
         control();
         asked();
+        topics();
         described();
         StringBuilder s = new StringBuilder("{");
         for (Map.Entry<String, String> e : out.entrySet())
