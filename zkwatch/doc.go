@@ -14,8 +14,9 @@
 // It may import model, go-zookeeper/zk and the standard library.
 //
 // Duties of the caller:
-//   - OnInput, OnState, OnResend, OnProgress and Log run on the connection's own
-//     goroutines: they return at once and never call the Conn.
+//   - OnInput, OnState, OnResend, OnProgress and Log run on goroutines of the
+//     connection or of whoever calls it: they return at once, take no lock that
+//     is held during a call of the Conn, and never call the Conn.
 //   - With OnInput set, call Proceed when the controller has dealt with the
 //     SessionExpired input: until then no new session is opened.
 //   - A Mirror and a controller's watches need a Conn each: ZooKeeper 3.6 to 3.8

@@ -3,6 +3,7 @@ package zkwatch
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -237,4 +238,73 @@ func cutOnce(l *lab, op string, after bool) {
 		}
 		return zkserver.Verdict{Cut: zkserver.CutBefore}
 	})
+}
+
+// endSession takes a session over on a connection of its own and closes it, as
+// if it had expired.
+func endSession(t testing.TB, address string, id int64, password []byte) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", address, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(limit))
+	hello := &encoder{b: make([]byte, 4)}
+	hello.int32(0)
+	hello.int64(0)
+	hello.int32(6000)
+	hello.int64(id)
+	hello.bytes(password)
+	bye := newFrame(1, opClose)
+	if _, err := conn.Write(append(hello.frame(), bye.frame()...)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Logf("close of session 0x%x: %v", id, err)
+	}
+}
+
+// tape is a dialer that keeps the last handshake of a server.
+type tape struct {
+	mu   sync.Mutex
+	head []byte
+}
+
+type taped struct {
+	net.Conn
+	tape *tape
+}
+
+func (p *tape) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.head = nil
+	return taped{conn, p}, err
+}
+
+func (c taped) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.tape.mu.Lock()
+	defer c.tape.mu.Unlock()
+	if len(c.tape.head) < 40 {
+		c.tape.head = append(c.tape.head, b[:n]...)
+	}
+	return n, err
+}
+
+// end ends the session of the last handshake.
+func (p *tape) end(t testing.TB, address string) {
+	t.Helper()
+	p.mu.Lock()
+	d := decoder{b: p.head}
+	p.mu.Unlock()
+	d.int64() // length and version
+	d.int32() // timeout
+	id, password := d.int64(), d.buffer()
+	if d.err != nil {
+		t.Fatal(d.err)
+	}
+	endSession(t, address, id, password)
 }

@@ -176,6 +176,9 @@ func (l *link) forward(p []byte) error {
 	if !l.expect(xid, r) {
 		return net.ErrClosed
 	}
+	if r.flight != nil {
+		r.flight.wasSent() // its place in the order is certain
+	}
 	return l.put(p)
 }
 
@@ -314,8 +317,9 @@ func (l *link) cut(err error) error {
 	if dead {
 		return errors.Join(first, net.ErrClosed)
 	}
-	if !l.shook && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
-		err = fmt.Errorf("ZooKeeper %s closed the connection without an answer to the handshake", l.server)
+	var slow net.Error
+	if !l.shook && !(errors.As(err, &slow) && slow.Timeout()) {
+		err = fmt.Errorf("ZooKeeper %s closed the connection without an answer to the handshake (%w)", l.server, err)
 		l.close(err)
 		l.s.turnedAway(err)
 		return err

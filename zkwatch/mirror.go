@@ -55,7 +55,7 @@ func DefaultPaths() []string {
 // children of what has children. Stat then is that of the last read: a new child
 // alone does not make a change of its parent.
 //
-// It keeps no payload: per znode about 150 bytes.
+// It keeps no payload: per znode about 250 bytes.
 type Mirror struct {
 	c     *Conn
 	opt   MirrorOptions
@@ -73,7 +73,6 @@ type Mirror struct {
 	link      *link // nil while there is none
 	recursive bool
 	bulk      *bulk
-	wake      time.Time // when the pace lets the next batch go
 	synced    bool
 	first     bool // the first picture is not complete
 	progress  Progress

@@ -66,7 +66,8 @@ type Options struct {
 	// OnResend is told of each request that is sent again, because the connection
 	// broke before its answer came.
 	OnResend func(Resend)
-	// Log gets one line for each thing that an operator may want to know.
+	// Log gets one line for each thing that an operator may want to know, those of
+	// go-zookeeper included.
 	Log func(string)
 }
 
