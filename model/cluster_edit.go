@@ -288,17 +288,6 @@ func (c *Cluster) PutReplicaState(r Replica, s ReplicaState) {
 	}
 }
 
-// SetDeletionError notes what a broker answered to the deletion of its replica.
-// It changes no state: it is for explanations.
-func (c *Cluster) SetDeletionError(r Replica, code KafkaError) {
-	if p := c.Partition(r.TopicPartition); p != nil {
-		if known, ok := p.Replica(r.Broker); ok && known.State != NoReplicaState {
-			_, p = c.edit(r.TopicPartition)
-			p.slot(r.Broker).DeletionError = code
-		}
-	}
-}
-
 // RemoveReplicaState forgets the state of a replica.
 func (c *Cluster) RemoveReplicaState(r Replica) {
 	c.PutReplicaState(r, NoReplicaState)
@@ -490,39 +479,6 @@ func (c *Cluster) SetShuttingDown(id int32, on bool) {
 
 // ClearShuttingDown empties shuttingDownBrokerIds.
 func (c *Cluster) ClearShuttingDown() { c.shuttingDown = nil }
-
-// SetOfflineDir records whether a replica is on a failed log directory.
-func (c *Cluster) SetOfflineDir(r Replica, on bool) {
-	if c.OnOfflineDir(r.Broker, r.TopicPartition) == on {
-		return
-	}
-	_, p := c.edit(r.TopicPartition)
-	p.slot(r.Broker).OfflineDir = on
-	m := maps.Clone(c.offlineDirs)
-	if m == nil {
-		m = map[int32]int{}
-	}
-	if on {
-		m[r.Broker]++
-	} else {
-		m[r.Broker]--
-	}
-	c.offlineDirs = m
-}
-
-// ClearOfflineDirs forgets all failed log directories of a broker.
-func (c *Cluster) ClearOfflineDirs(broker int32) {
-	if c.offlineDirs[broker] == 0 {
-		return
-	}
-	for t := range c.Entries() {
-		for n, p := range t.Entries() {
-			if r, ok := p.Replica(broker); ok && r.OfflineDir {
-				c.SetOfflineDir(Replica{TP(t.Name, n), broker}, false)
-			}
-		}
-	}
-}
 
 // SetUnreadable records that a state znode (tp) cannot be read; why is empty
 // when it can. Only the tree view uses it.

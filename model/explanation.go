@@ -228,7 +228,7 @@ func (r *ReplicaVerdict) role() string {
 	for _, x := range []struct {
 		on   bool
 		word string
-	}{{r.Leader, "leader"}, {r.Adding, "being added"}, {r.Removing, "being removed"}} {
+	}{{r.Leader && r.Live, "leader"}, {r.Leader && !r.Live, "last leader"}, {r.Adding, "being added"}, {r.Removing, "being removed"}} {
 		if x.on {
 			out = append(out, x.word)
 		}

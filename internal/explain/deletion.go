@@ -1,0 +1,169 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"kstate/internal/tree"
+	"kstate/model"
+)
+
+// What only a controller's memory knows of a deletion.
+
+// resumesAfterFailure is what lets a halted topic go on: there is no timer.
+func resumesAfterFailure(brokers []int32) []string {
+	return []string{"one of the brokers that host its replicas (" + ids(brokers) + ") starts", "a reassignment of one of its partitions completes", "another controller takes over"}
+}
+
+func (c *Cluster) hosts(name string) []int32 {
+	var out []int32
+	for _, p := range c.view.Topic(name).Partitions() {
+		out = append(out, p.Assignment.Replicas...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// failedReplicas has a cause for each replica whose broker answered the deletion
+// with an error.
+func (c *Cluster) failedReplicas(name string) []model.Cause {
+	var out []model.Cause
+	for n, p := range c.view.Topic(name).Partitions() {
+		for _, r := range p.Replicas {
+			if r.DeletionError == model.ErrNone || !slices.Contains(p.Assignment.Replicas, r.Broker) {
+				continue
+			}
+			rep := model.Replica{TopicPartition: model.TP(name, n), Broker: r.Broker}
+			x := model.Cause{What: string(model.ReplicaDeletionFailed), Subject: fmt.Sprintf("broker %d answered the deletion of replica %s with %s", r.Broker, rep, r.DeletionError),
+				Holds: true, BlockedBy: []string{fmt.Sprintf("broker:%d", r.Broker)},
+				Evidence: []model.Evidence{remembers("replica %s is %s, broker %d answered %s", rep, r.State, r.Broker, r.DeletionError), c.brokerEvidence(r.Broker)},
+				Resumes:  resumesAfterFailure(c.hosts(name))}
+			if r.DeletionError == model.ErrKafkaStorageError {
+				x.BlockedBy = []string{fmt.Sprintf("log-dir:%d", r.Broker)}
+				x.Resumes[0] = fmt.Sprintf("broker %d restarts with its log directory repaired; the start of any broker that hosts a replica (%s) only makes the controller try again", r.Broker, ids(c.hosts(name)))
+			}
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// leftoverMark: the topic is marked ineligible for a reason that none of the
+// causes found is.
+func (c *Cluster) leftoverMark(name string, found []model.Cause) []model.Cause {
+	if !c.view.TopicsIneligibleForDeletion.Has(name) {
+		return nil
+	}
+	reason := c.view.IneligibleReason(name)
+	if slices.ContainsFunc(found, func(x model.Cause) bool { return x.Holds && x.What == string(reason) }) {
+		return nil
+	}
+	x := model.Cause{What: string(reason), Subject: "halted by a mark whose reason is no more", Holds: true, Resumes: resumesAfterFailure(c.hosts(name)),
+		Evidence: []model.Evidence{remembers("%s is in topicsIneligibleForDeletion: %s", name, reason)}}
+	if reason == "" {
+		x.What = TopicMarkedIneligible
+	}
+	if reason == model.ReplicaDeletionFailed {
+		for i := range found {
+			if y := &found[i]; y.What == string(model.OfflineReplicas) { // replicas went away while they were deleted
+				x.Subject = "replicas went offline while the topic was queued"
+				x.BlockedBy = append(x.BlockedBy, y.BlockedBy...)
+			}
+		}
+	}
+	return []model.Cause{x}
+}
+
+// stalled finds deletions that nothing marks as halted and that do not move:
+// an answer that names no partition, and a state znode that went away.
+func (c *Cluster) stalled(name string) []model.Cause {
+	var out []model.Cause
+	for n, p := range c.view.Topic(name).Partitions() {
+		tp := model.TP(name, n)
+		for _, r := range p.Replicas {
+			if r.State == model.ReplicaDeletionStarted && c.answeredAll(r.Broker) {
+				rep := model.Replica{TopicPartition: tp, Broker: r.Broker}
+				out = append(out, model.Cause{What: ReplicaDeletionUnanswered, Subject: fmt.Sprintf("broker %d has answered all requests, none for replica %s", r.Broker, rep), Holds: true,
+					Evidence: []model.Evidence{remembers("replica %s is %s, nothing waits for broker %d, and no event is queued", rep, r.State, r.Broker)},
+					Resumes:  []string{fmt.Sprintf("broker %d restarts: it refused the request as a whole (a stale broker or controller epoch), which tells the controller nothing", r.Broker), "another controller takes over"}})
+			}
+		}
+		if c.refusedOffline(name, p) && !c.look(model.TopicPartitionStatePath(tp)).Exists && c.look(model.TopicPartitionStatePath(tp)).Err == "" {
+			out = append(out, model.Cause{What: tree.NoStateZnode, Subject: tp.String() + ": its replicas cannot be taken offline without its state znode", Holds: true,
+				Evidence: []model.Evidence{c.at(model.TopicPartitionStatePath(tp), "", "the controller remembers a leadership, but the znode is gone"), remembers("replicas of %s: %s", tp, replicaStatesText(p))},
+				Resumes:  []string{"another controller takes over: it finds no leadership and goes on without"}})
+		}
+	}
+	return out
+}
+
+// answeredAll: nothing is on the way to or from a broker.
+func (c *Cluster) answeredAll(id int32) bool {
+	if c.memory.Queued > 0 {
+		return false
+	}
+	for i := range c.memory.Channels {
+		if ch := &c.memory.Channels[i]; ch.Broker == id {
+			return ch.Connected && ch.Depth == 0
+		}
+	}
+	return false
+}
+
+// refusedOffline: the deletion has started, no replica is being deleted, and
+// online ones stayed as they were.
+func (c *Cluster) refusedOffline(name string, p *model.Partition) bool {
+	if !c.view.TopicsWithDeletionStarted.Has(name) || c.view.TopicsIneligibleForDeletion.Has(name) || p.Leadership == nil || c.memory.Queued > 0 {
+		return false
+	}
+	stayed := false
+	for _, r := range p.Replicas {
+		switch r.State {
+		case model.ReplicaDeletionStarted:
+			return false
+		case model.OnlineReplica:
+			stayed = true
+		}
+	}
+	return stayed
+}
+
+func replicaStatesText(p *model.Partition) string {
+	text := ""
+	for i, r := range p.Replicas {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d %s", r.Broker, r.State)
+	}
+	return text
+}
+
+// memoryFacts are the deletion sets and the replicas' states.
+func (c *Cluster) memoryFacts(e *model.Explanation, name string) {
+	v := c.view
+	for _, set := range []struct {
+		which model.DeletionSet
+		has   bool
+	}{{model.ToBeDeleted, v.TopicsToBeDeleted.Has(name)}, {model.DeletionStarted, v.TopicsWithDeletionStarted.Has(name)},
+		{model.IneligibleForDeletion, v.TopicsIneligibleForDeletion.Has(name)}} {
+		is := "is not in"
+		if set.has {
+			is = "is in"
+		}
+		e.Facts = append(e.Facts, remembers("%s %s %s", name, is, set.which))
+	}
+	t := v.Topic(name)
+	if t == nil {
+		return
+	}
+	text := ""
+	for _, s := range model.ReplicaStates {
+		if n := t.ReplicaCounts[s]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, s)
+		}
+	}
+	if text != "" {
+		e.Facts = append(e.Facts, remembers("replicas: %s", text[2:]))
+	}
+}
