@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -254,7 +253,7 @@ func (b *batch) liveLeaders(list []model.LeaderAndIsrEntry) ([]model.LiveLeader,
 		}
 		ep, ok := broker.Endpoint(b.e.cfg.InterBrokerListener)
 		if !ok {
-			return nil, fmt.Errorf("broker %d has no endpoint for listener %s", broker.ID, b.e.cfg.InterBrokerListener)
+			return nil, &noEndpoint{broker.ID, b.e.cfg.InterBrokerListener}
 		}
 		out = append(out, model.LiveLeader{ID: broker.ID, Host: ep.Host, Port: ep.Port})
 	}
@@ -268,7 +267,7 @@ func (b *batch) flushMetadata() {
 	version := b.e.cfg.IBP.UpdateMetadataVersion()
 	live := b.e.ctx.Brokers()
 	if b.e.cfg.Self != nil && b.e.ctx.Broker(b.e.cfg.Self.ID) == nil {
-		live = append(slices.Clone(live), *b.e.cfg.Self)
+		live = append(slices.Clone(live), b.e.selfWithRack())
 		slices.SortFunc(live, func(a, b model.Broker) int { return int(a.ID) - int(b.ID) })
 	}
 	for _, id := range receivers {

@@ -26,7 +26,7 @@ func (e *Engine) readBrokers(names []string, read func(path string) model.Op) ([
 	for _, n := range names {
 		id, ok := model.ParseID(n)
 		if !ok {
-			return nil, fmt.Errorf("%s/%s: %q is not a broker id", model.BrokerIDsPath, n, n)
+			return nil, &model.DecodeError{Path: model.BrokerIDsPath, Value: n, Category: model.NotANumber, Reason: "a child is not a broker id"}
 		}
 		list = append(list, id)
 	}
@@ -43,6 +43,12 @@ func (e *Engine) readBrokers(names []string, read func(path string) model.Op) ([
 	for i, id := range list {
 		switch results[i].Code {
 		case model.CodeOK:
+			if own, err := e.isOutsider(id, results[i].Stat); own || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
 			reg, err := model.DecodeBroker(model.BrokerIDPath(id), results[i].Data)
 			if err != nil {
 				return nil, err
@@ -85,6 +91,9 @@ func (e *Engine) processBrokerChange() error {
 	current, err := e.getBrokers()
 	if err != nil {
 		return err
+	}
+	if !e.settleProtocol(current) {
+		return nil
 	}
 	var fresh, bounced []model.Broker
 	var dead []int32

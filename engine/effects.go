@@ -176,7 +176,7 @@ func (e *Engine) linkUp(b model.Broker) error {
 		return nil
 	}
 	if _, ok := b.Endpoint(e.cfg.InterBrokerListener); !ok {
-		return fmt.Errorf("broker %d has no endpoint for listener %s", b.ID, e.cfg.InterBrokerListener)
+		return &noEndpoint{b.ID, e.cfg.InterBrokerListener}
 	}
 	e.step(&model.Link{Broker: b, Up: true})
 	e.channels[b.ID] = true

@@ -10,6 +10,9 @@ func (e *Engine) failover() error {
 	if err := e.setUpFeatureVersioning(); err != nil {
 		return err
 	}
+	if err := e.registerOutsider(); err != nil {
+		return err
+	}
 	e.logf(controllerLogger, model.Info, "registering handlers")
 	for _, path := range []string{model.BrokerIDsPath, model.TopicsPath, model.DeleteTopicsPath, model.LogDirEventNotificationPath, model.IsrChangeNotificationPath} {
 		e.listenChild(path)
@@ -111,6 +114,9 @@ func (e *Engine) initializeContext() error {
 	brokers, err := e.getBrokers()
 	if err != nil {
 		return err
+	}
+	if !e.settleProtocol(brokers) {
+		brokers = nil
 	}
 	for _, b := range e.compatible(brokers) {
 		e.ctx.PutBroker(b)

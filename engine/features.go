@@ -12,6 +12,9 @@ import (
 // Kafka waits here until its own cache has followed; there is no such cache.
 // Kafka: KafkaController.maybeSetupFeatureVersioning.
 func (e *Engine) setUpFeatureVersioning() error {
+	if e.cfg.IBP == model.NoIBP {
+		return nil // done when it is known
+	}
 	want := model.FinalizedFeatures{Version: e.cfg.IBP.FeatureZnodeVersion(), Status: model.FeaturesDisabled, Features: map[string]int16{}}
 	data, _, present, err := e.get("get_feature", model.FeaturePath)
 	if err != nil {

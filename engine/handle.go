@@ -1,6 +1,10 @@
 package engine
 
-import "kstate/model"
+import (
+	"errors"
+
+	"kstate/model"
+)
 
 // handle processes one event; the error is what Kafka would have logged as
 // escaping from it. Kafka: KafkaController.process.
@@ -16,6 +20,11 @@ func (e *Engine) handle(ev model.Event) error {
 		}
 	default:
 		e.logf(controllerLogger, model.Error, "error processing event %s: %v", ev, err)
+		if _, taken := errors.AsType[*idTaken](err); taken && e.barred == nil {
+			if barErr := e.bar(err); barErr != nil {
+				return barErr
+			}
+		}
 	}
 	return err
 }
@@ -50,6 +59,8 @@ func (e *Engine) process(ev model.Event) error {
 		return nil
 	case *model.UpdateFeaturesEvent:
 		return e.processUpdateFeatures(ev)
+	case *model.ProtocolSettled:
+		return e.processProtocolSettled(ev.IBP)
 	case *model.AllocateProducerIDsEvent:
 		return e.processAllocateProducerIDs(ev)
 	}

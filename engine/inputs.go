@@ -37,6 +37,8 @@ func (e *Engine) Accept(in model.Input) {
 		}
 	case *model.Asked:
 		e.asked(s, cause)
+	case *model.ProtocolLearned:
+		e.put(&model.ProtocolSettled{IBP: s.IBP}, cause)
 	case *model.UncleanEnabled:
 		e.uncleanEnabled(s.Topic, cause)
 	case *model.OperatorElects:

@@ -10,7 +10,8 @@ import (
 type newTopic struct {
 	topic string
 	model.TopicAssignment
-	missing bool // the znode was gone, or held bad JSON
+	missing bool  // the znode was gone, or held bad JSON
+	version int32 // data version of the znode
 }
 
 // readNewTopics listens to and reads topic znodes. A missing znode, or one with
@@ -37,14 +38,14 @@ func (e *Engine) readNewTopics(topics []string) ([]newTopic, error) {
 			if err != nil {
 				return nil, err
 			}
-			out[i].TopicAssignment, out[i].missing = a, !present
+			out[i].TopicAssignment, out[i].missing, out[i].version = a, !present, results[i].Stat.Version
 		case model.CodeNoNode:
 			out[i].missing = true
 		default:
 			return nil, &keeperError{results[i].Code, "get " + model.TopicPath(t)}
 		}
 	}
-	return out, nil
+	return out, e.leaveOutSelf(out)
 }
 
 // assignTopicIDs gives an id to topics that have none, if the inter-broker
@@ -198,6 +199,12 @@ func (e *Engine) processPartitionModifications(topic string) error {
 	if len(tps) == 0 {
 		return nil
 	}
+	grown := []newTopic{{topic: topic, TopicAssignment: a, version: r[0].Stat.Version}}
+	if err := e.leaveOutSelf(grown); err != nil {
+		return err
+	}
+	a = grown[0].TopicAssignment
+	tps = slices.DeleteFunc(tps, func(tp model.TopicPartition) bool { _, ok := a.Assignment(tp.Partition); return !ok })
 	e.logf(controllerLogger, model.Info, "new partitions to be added %v", tps)
 	for _, tp := range tps {
 		p, _ := a.Assignment(tp.Partition)

@@ -130,6 +130,9 @@ type (
 		AskID uint64
 		Ask   *AllocateProducerIDs
 	}
+	// ProtocolSettled: the first brokers have said what they speak, where the
+	// inter-broker protocol is not configured; Kafka has no such event.
+	ProtocolSettled struct{ IBP InterBrokerProtocol }
 	// OperatorElection runs one strategy on chosen partitions because kstate's
 	// operator asked; Kafka has no such event.
 	OperatorElection struct {
@@ -204,6 +207,7 @@ func (*UpdateFeaturesEvent) String() string { return "UpdateFeatures" }
 func (e *AllocateProducerIDsEvent) String() string {
 	return fmt.Sprintf("AllocateProducerIds(broker %d)", e.Ask.BrokerID)
 }
+func (e *ProtocolSettled) String() string { return "ProtocolSettled(" + e.IBP.String() + ")" }
 func (e *OperatorElection) String() string {
 	return fmt.Sprintf("OperatorElection(%s, %d partitions)", e.Strategy, len(e.Partitions))
 }
@@ -247,3 +251,4 @@ func (*AlterPartitionReceived) State() ControllerState   { return StateIsrChange
 func (*UpdateFeaturesEvent) State() ControllerState      { return StateUpdateFeatures }
 func (*AllocateProducerIDsEvent) State() ControllerState { return StateIdle }
 func (*OperatorElection) State() ControllerState         { return StateManualLeaderBalance }
+func (*ProtocolSettled) State() ControllerState          { return StateBrokerChange }

@@ -52,6 +52,9 @@ type (
 	// UncleanEnabled: unclean leader election was switched on for a topic, or
 	// (Topic empty) as the broker default.
 	UncleanEnabled struct{ Topic string }
+	// ProtocolLearned: the brokers that a Probe named have all said what they speak;
+	// IBP is the newest inter-broker protocol that fits all.
+	ProtocolLearned struct{ IBP InterBrokerProtocol }
 	// OperatorElects: kstate's operator runs a strategy on partitions.
 	OperatorElects struct {
 		Strategy   Strategy
@@ -84,6 +87,9 @@ func (s *UncleanEnabled) String() string {
 		return "unclean election enabled by default"
 	}
 	return "unclean election enabled for " + s.Topic
+}
+func (s *ProtocolLearned) String() string {
+	return "brokers speak inter-broker protocol " + s.IBP.String()
 }
 func (s *OperatorElects) String() string {
 	return fmt.Sprintf("operator elects by %s (%d partitions)", s.Strategy, len(s.Partitions))

@@ -208,6 +208,11 @@ type Alarm struct {
 	Cancel      bool
 }
 
+// Probe asks for a ProtocolLearned input once these brokers have all said what
+// they speak. It takes the place of the Probe before; without brokers it only
+// ends that one.
+type Probe struct{ Brokers []Broker }
+
 // Draw asks for 16 random bytes that make a topic id.
 type Draw struct{ For string }
 
@@ -229,6 +234,7 @@ func (*Link) Grain() Grain            { return IOGrain }
 func (*Reply) Grain() Grain           { return IOGrain }
 func (*Alarm) Grain() Grain           { return IOGrain }
 func (*Draw) Grain() Grain            { return IOGrain }
+func (*Probe) Grain() Grain           { return IOGrain }
 
 func (s *Begin) String() string { return "begin " + s.Event.Event.String() }
 
@@ -352,6 +358,14 @@ func (s *Alarm) String() string {
 }
 
 func (s *Draw) String() string { return "draw for " + s.For }
+
+func (s *Probe) String() string {
+	ids := make([]int32, len(s.Brokers))
+	for i := range s.Brokers {
+		ids[i] = s.Brokers[i].ID
+	}
+	return "ask brokers [" + JoinIDs(ids) + "] what they speak"
+}
 
 // Result is the environment's answer to a step. At is in ms since 1970. For a
 // Call: Ops has a result for each op, or Code says why none came (then Ops is
