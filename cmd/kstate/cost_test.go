@@ -90,34 +90,62 @@ func TestCostOfTheScreen(t *testing.T) {
 // measure runs a process of that role.
 func measure(t *testing.T, role string, w, h int) cost {
 	t.Helper()
+	var c cost
+	runRole(t, fmt.Sprintf("%s %d %d", role, w, h), &c)
+	return c
+}
+
+// roleCommand is this test binary in a role, its terminal with colours and all
+// else, though it is none.
+func roleCommand(t *testing.T, role string) *exec.Cmd {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	// Colours and all else as on a terminal, though it is none.
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", costRole, role, w, h), "TTY_FORCE=1", "TERM=xterm-256color", "COLORTERM=truecolor")
+	cmd.Env = append(os.Environ(), costRole+"="+role, "TTY_FORCE=1", "TERM=xterm-256color", "COLORTERM=truecolor")
+	return cmd
+}
+
+// runRole runs a process in a role and reads its report.
+func runRole(t *testing.T, role string, into any) {
+	t.Helper()
+	cmd := roleCommand(t, role)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	var c cost
 	if err == nil {
-		err = json.Unmarshal(out, &c)
+		err = json.Unmarshal(out, into)
 	}
 	if err != nil {
-		t.Fatalf("measure %s: %v: %s %s", role, err, out, errs.String())
+		t.Fatalf("%s: %v: %s %s", role, err, out, errs.String())
 	}
-	return c
 }
 
 // costMain is such a process.
 func costMain(role string) int {
-	var what string
+	var what, addr string
 	var w, h int
-	if _, err := fmt.Sscan(role, &what, &w, &h); err != nil {
+	_, err := fmt.Sscan(role+" .", &what, &w, &h, &addr)
+	switch {
+	case err != nil:
+	case what == "serve":
+		err = serveRole()
+	case what == "observe":
+		err = observeRole(addr, w, h)
+	default:
+		err = screenRole(what, w, h)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	return 0
+}
+
+// screenRole measures for a while and reports.
+func screenRole(what string, w, h int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	terminal := &meteredTerminal{}
@@ -146,12 +174,8 @@ func costMain(role string) int {
 	cpu = cpuTime() - cpu
 	span := time.Since(begin).Seconds()
 	writes, bytes := terminal.reset()
-	err := json.NewEncoder(os.Stdout).Encode(cost{CPU: cpu.Seconds() / span, Steps: float64(steps.Load()-from) / span,
+	return json.NewEncoder(os.Stdout).Encode(cost{CPU: cpu.Seconds() / span, Steps: float64(steps.Load()-from) / span,
 		Frames: float64(writes) / span, Bytes: float64(bytes) / span})
-	if err != nil {
-		return 1
-	}
-	return 0
 }
 
 // cpuTime is what this process has used so far.

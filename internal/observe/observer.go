@@ -14,9 +14,12 @@ import (
 )
 
 const (
-	historyMax   = 65_536
-	framesPerSec = 30
-	noticesKept  = 8
+	historyMax  = 65_536
+	framePeriod = time.Second / 30 // parts frames at least
+	// loadingPeriod parts frames while the tree is read: each makes the survey
+	// copy what is written after it.
+	loadingPeriod = 100 * time.Millisecond
+	noticesKept   = 8
 	// sliceChanges are taken in before the clock is looked at again: a picture
 	// of 300,000 znodes must not hold up the frames.
 	sliceChanges = 4096
@@ -94,7 +97,7 @@ func (o *Observer) Run(ctx context.Context) error {
 		return err
 	}
 	defer mirror.Close()
-	tick := time.NewTicker(time.Second / framesPerSec)
+	tick := time.NewTicker(framePeriod)
 	defer tick.Stop()
 	for {
 		select {
@@ -106,9 +109,7 @@ func (o *Observer) Run(ctx context.Context) error {
 			}
 			for part := range slices.Chunk(changes, sliceChanges) {
 				o.apply(part)
-				if time.Since(o.shown) > time.Second/framesPerSec {
-					o.send()
-				}
+				o.sendIfDue()
 			}
 		case c := <-o.cmds:
 			o.command(c)
@@ -117,9 +118,7 @@ func (o *Observer) Run(ctx context.Context) error {
 			o.dirty = true
 		case <-tick.C:
 			o.inspector.look(o.lost == nil)
-			if o.dirty || time.Since(o.shown) > beatPeriod || o.loadingNow() != nil {
-				o.send()
-			}
+			o.sendIfDue()
 		}
 	}
 }
@@ -247,6 +246,17 @@ func refusal(c model.Command) string {
 		return "refused: use kstate elect preview; observe mode has no controller to ask"
 	}
 	return fmt.Sprintf("refused: observe mode is read only (%T)", c)
+}
+
+// sendIfDue sends a frame if there is something new, or the last one is old.
+func (o *Observer) sendIfDue() {
+	age, loading := time.Since(o.shown), o.loadingNow() != nil
+	switch {
+	case loading && age >= loadingPeriod,
+		!loading && o.dirty && age >= framePeriod*9/10, // a ticker is not exact
+		age > beatPeriod:
+		o.send()
+	}
 }
 
 // send makes a frame and hands it over, latest wins.
