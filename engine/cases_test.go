@@ -49,53 +49,75 @@ func runTraceCase(t *testing.T, s *scenario) {
 }
 
 // TestCases runs the conformance tables: each case of testdata/scenarios and
-// each report of testdata/reports. KSTATE_CASES names another folder with these two.
+// each report of testdata/reports. KSTATE_CASES names another folder with these
+// two; then only its cases run. A case that can't be read fails.
 func TestCases(t *testing.T) {
-	dir := "testdata"
+	dir, total := "testdata", 0
 	if other := os.Getenv("KSTATE_CASES"); other != "" {
 		dir = other
 	}
-	ran, total := 0, 0
+	ran := 0
+	seen := map[string]bool{}
 	run := func(id string, f func(*testing.T)) {
 		total++
 		t.Run(id, func(t *testing.T) {
 			ran++
+			if id == "" || seen[id] {
+				t.Errorf("case id %q is given twice", id)
+			}
+			seen[id] = true
 			f(t)
 		})
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "scenarios", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(files)
-	for _, file := range files {
-		runner := runners[strings.TrimSuffix(filepath.Base(file), ".json")]
-		if runner == nil {
+	for _, file := range caseFiles(t, dir, "scenarios") {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		list, err := readScenarios(file)
+		if err == nil && runners[name] == nil {
+			err = fmt.Errorf("no such file of scenarios")
+		}
+		if err != nil {
+			run(name, func(t *testing.T) { t.Fatalf("%s: %v", file, err) })
 			continue
 		}
-		for _, s := range readScenarios(t, file) {
-			run(s.ID, func(t *testing.T) { runner(t, s) })
+		for _, s := range list {
+			run(s.ID, func(t *testing.T) { runners[name](t, s) })
 		}
+	}
+	for _, file := range caseFiles(t, dir, "reports") {
+		run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) { runReport(t, file) })
+	}
+	if total == 0 {
+		t.Errorf("%s holds no cases", dir)
 	}
 	fmt.Printf("ran %d of %d cases\n", ran, total)
 }
 
-func readScenarios(t *testing.T, file string) []*scenario {
-	text, err := os.ReadFile(file)
+func caseFiles(t *testing.T, dir, kind string) []string {
+	files, err := filepath.Glob(filepath.Join(dir, kind, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(files)
+	return files
+}
+
+// readScenarios reads the cases of a file; a case that is no object comes back
+// as one without a text, and fails when it runs.
+func readScenarios(file string) ([]*scenario, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatalf("%s: %v", file, err)
+		return nil, err
 	}
-	var out []*scenario
-	for _, r := range raw {
-		s := &scenario{text: r}
-		if err := json.Unmarshal(r, s); err != nil {
-			t.Fatalf("%s: %v", file, err)
+	out := make([]*scenario, len(raw))
+	for i, r := range raw {
+		out[i] = &scenario{text: r}
+		if err := json.Unmarshal(r, out[i]); err != nil {
+			out[i] = &scenario{ID: fmt.Sprintf("%s-%d", filepath.Base(file), i), text: []byte("{")}
 		}
-		out = append(out, s)
 	}
-	return out
+	return out, nil
 }

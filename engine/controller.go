@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -117,18 +116,11 @@ func (e *Engine) elect() error {
 		return err
 	}
 	e.active = id
-	register := e.registerController
-	if id != NoController && e.cfg.TakeOver {
-		e.cfg.TakeOver = false
-		register = func() (int32, int32, error) { return e.takeOver(id) }
-	} else if id != NoController {
+	if id != NoController {
 		e.logf(controllerLogger, model.Debug, "broker %d has been elected as the controller, so stopping the election process", id)
 		return nil
 	}
-	if e.barred != nil {
-		return nil
-	}
-	err = e.tryToBecomeController(register)
+	err = e.tryToBecomeController()
 	e.takeoverErr = err
 	switch {
 	case err == nil:
@@ -138,14 +130,11 @@ func (e *Engine) elect() error {
 		return e.maybeResign()
 	}
 	e.logf(controllerLogger, model.Error, "error while electing or becoming controller on broker %d, trigger controller movement immediately: %v", e.cfg.ID, err)
-	if _, taken := errors.AsType[*idTaken](err); taken {
-		return e.bar(err)
-	}
 	return e.triggerControllerMove()
 }
 
-func (e *Engine) tryToBecomeController(register func() (epoch, version int32, err error)) error {
-	epoch, version, err := register()
+func (e *Engine) tryToBecomeController() error {
+	epoch, version, err := e.registerController()
 	if err != nil {
 		return err
 	}

@@ -212,14 +212,20 @@ func preview(v *model.View, ibp model.InterBrokerProtocol, s model.Strategy, tp 
 	if p != nil {
 		r.OldLeader = p.Leader()
 	}
+	c := candidacy{tp: tp, recovery: ibp.LeaderRecovery()}
+	if p != nil && p.Assignment != nil {
+		c.assignment = *p.Assignment
+	}
+	if p != nil && p.Leadership != nil {
+		c.record = &p.Leadership.LeaderAndIsr
+	}
 	if code, why := electable(v, s, tp); code != model.ErrNone {
+		r.Verdict.Candidates = elect(v, s, c).Candidates // to be seen, not elected
 		return refuse(code, why)
 	}
-	c := candidacy{tp: tp, assignment: *p.Assignment, recovery: ibp.LeaderRecovery()}
-	if p.Leadership == nil {
+	if c.record == nil {
 		return previewNew(v, r, p.Assignment)
 	}
-	c.record = &p.Leadership.LeaderAndIsr
 	switch s {
 	case model.OfflineUncleanStrategy:
 		c.unclean = !anyOnline(v, tp, c.record.ISR)

@@ -12,6 +12,8 @@ func commands() []command {
 		stateCommand(),
 		topicsListCommand(),
 		topicsDescribeCommand(),
+		failoverCommand(),
+		electPreviewCommand(),
 		exportCommand(),
 		completionCommand(),
 		versionCommand(),
