@@ -267,7 +267,7 @@ func (b *batch) flushMetadata() {
 	version := b.e.cfg.IBP.UpdateMetadataVersion()
 	live := b.e.ctx.Brokers()
 	if b.e.cfg.Self != nil && b.e.ctx.Broker(b.e.cfg.Self.ID) == nil {
-		live = append(slices.Clone(live), *b.e.cfg.Self)
+		live = append(slices.Clone(live), b.e.selfWithRack())
 		slices.SortFunc(live, func(a, b model.Broker) int { return int(a.ID) - int(b.ID) })
 	}
 	for _, id := range receivers {

@@ -43,6 +43,12 @@ func (e *Engine) readBrokers(names []string, read func(path string) model.Op) ([
 	for i, id := range list {
 		switch results[i].Code {
 		case model.CodeOK:
+			if own, err := e.isOutsider(id, results[i].Stat); own || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
 			reg, err := model.DecodeBroker(model.BrokerIDPath(id), results[i].Data)
 			if err != nil {
 				return nil, err
@@ -85,6 +91,9 @@ func (e *Engine) processBrokerChange() error {
 	current, err := e.getBrokers()
 	if err != nil {
 		return err
+	}
+	if !e.settleProtocol(current) {
+		return nil
 	}
 	var fresh, bounced []model.Broker
 	var dead []int32

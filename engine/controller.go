@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -116,11 +117,18 @@ func (e *Engine) elect() error {
 		return err
 	}
 	e.active = id
-	if id != NoController {
+	register := e.registerController
+	if id != NoController && e.cfg.TakeOver {
+		e.cfg.TakeOver = false
+		register = func() (int32, int32, error) { return e.takeOver(id) }
+	} else if id != NoController {
 		e.logf(controllerLogger, model.Debug, "broker %d has been elected as the controller, so stopping the election process", id)
 		return nil
 	}
-	err = e.tryToBecomeController()
+	if e.barred != nil {
+		return nil
+	}
+	err = e.tryToBecomeController(register)
 	e.takeoverErr = err
 	switch {
 	case err == nil:
@@ -130,11 +138,14 @@ func (e *Engine) elect() error {
 		return e.maybeResign()
 	}
 	e.logf(controllerLogger, model.Error, "error while electing or becoming controller on broker %d, trigger controller movement immediately: %v", e.cfg.ID, err)
+	if _, taken := errors.AsType[*idTaken](err); taken {
+		return e.bar(err)
+	}
 	return e.triggerControllerMove()
 }
 
-func (e *Engine) tryToBecomeController() error {
-	epoch, version, err := e.registerController()
+func (e *Engine) tryToBecomeController(register func() (epoch, version int32, err error)) error {
+	epoch, version, err := register()
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 // field is not a default; use DefaultConfig.
 type Config struct {
 	ID                     int32                     // broker.id under which it runs for the role
-	IBP                    model.InterBrokerProtocol // inter.broker.protocol.version
+	IBP                    model.InterBrokerProtocol // inter.broker.protocol.version; NoIBP: what the first brokers speak
 	InterBrokerListener    string                    // listener on which brokers are reached
 	DeleteTopicEnable      bool                      // delete.topic.enable
 	BrokerConfig           map[string]string         // the broker's own settings, under which topic configs lie
@@ -27,6 +27,11 @@ type Config struct {
 	// Self, for a process that is not a broker, is listed among the live brokers
 	// in UpdateMetadata, so that brokers and clients find the controller.
 	Self *model.Broker
+	// RegisterForOldBrokers: a process that is not a broker makes a broker znode all
+	// the same while the inter-broker protocol is older than 3.0.
+	RegisterForOldBrokers bool
+	// TakeOver: the first time that somebody else holds the role it is taken.
+	TakeOver bool
 	// Features are those that the controller itself supports.
 	Features map[string]model.VersionRange
 	// ClearBatches mends KAFKA-12315: leftovers of the machines' batches are
@@ -70,6 +75,7 @@ type Engine struct {
 	rebalancing   bool               // the balancer's alarm is set
 
 	takeoverErr      error            // of the last attempt
+	barred           error            // why it does not run for the role any more
 	finalized        map[string]int16 // feature levels in /feature
 	uncleanElections int
 }
