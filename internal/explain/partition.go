@@ -71,17 +71,18 @@ func (c *Cluster) unassigned(e *model.Explanation, tp model.TopicPartition) bool
 	see := c.look(model.TopicPath(tp.Topic))
 	state := c.look(model.TopicPartitionStatePath(tp))
 	switch why := c.unreadableTopic(tp.Topic); {
+	case why != "" && see.Version == nil:
+		e.Undecided, e.State, e.Availability, e.Leadership = true, notKnown, notKnown, notKnown
+		e.Answer = "which partitions the topic has is not known: " + see.Err
 	case why != "":
-		e.Availability, e.Leadership = notKnown, notKnown
-		e.Undecided = see.Version == nil
-		e.Found = !e.Undecided
+		e.Found, e.State, e.Availability, e.Leadership = true, notKnown, notKnown, notKnown
 		e.Causes = append(e.Causes, c.unparsable(tp.Topic, why))
 		e.Answer = "which partitions the topic has cannot be read"
 	case see.Err != "" && c.survey != nil:
-		e.Undecided, e.Availability, e.Leadership = true, notKnown, notKnown
+		e.Undecided, e.State, e.Availability, e.Leadership = true, notKnown, notKnown, notKnown
 		e.Answer = "whether it exists is not known: " + see.Err
 	case state.Exists && c.survey != nil:
-		e.Found, e.Availability, e.Leadership = true, unavailable, noLeader
+		e.Found, e.State, e.Availability, e.Leadership = true, "orphan", unavailable, noLeader
 		e.Answer = "its znode exists, but the topic does not list it: nobody serves it"
 		e.Causes = append(e.Causes, model.Cause{What: "orphan-partition-znode", Subject: "the assignment does not list the partition", Holds: true,
 			Evidence: []model.Evidence{c.at(model.TopicPartitionStatePath(tp), "a state znode", ""), c.at(model.TopicPath(tp.Topic), "does not list the partition", "the topic is not there")},

@@ -29,7 +29,7 @@ func (c *Cluster) topic(e *model.Explanation, name string) bool {
 		if exists.Err == "" && marker.Err == "" {
 			return false
 		}
-		e.Undecided, e.Answer = true, "whether it exists is not known: "+first(exists.Err, marker.Err)
+		e.Undecided, e.State, e.Answer = true, notKnown, "whether it exists is not known: "+first(exists.Err, marker.Err)
 		return true
 	}
 	e.Facts = append(e.Facts, c.at(model.DeleteTopicPath(name), "the request to delete it", "nobody asked to delete it"))
@@ -60,7 +60,11 @@ func first(texts ...string) string {
 func (c *Cluster) notDeleting(e *model.Explanation, name string) {
 	e.State = deletionNone
 	c.topicFact(e, name)
-	if why := c.unreadableTopic(name); why != "" {
+	if why := c.unreadableTopic(name); why != "" && c.look(model.TopicPath(name)).Version == nil {
+		e.Undecided = true
+		e.Answer = "it is not being deleted; how its partitions are is not known: " + why
+		return
+	} else if why != "" {
 		e.Found = true
 		e.Answer = "it is not being deleted, and its znode cannot be read"
 		e.Causes = append(e.Causes, c.unparsable(name, why))
