@@ -97,15 +97,24 @@ func (e *Engine) processExpire() error {
 	return nil
 }
 
+// formerSelf: /controller holds this process's id, but from a session that is
+// not the present one. Kafka compares ids only, and is saved by its registration
+// as a broker, which fails in that case; a process that does not register would
+// take itself for the controller without having run a failover.
+const formerSelf int32 = -3
+
 // getControllerID reads /controller. Kafka: KafkaZkClient.getControllerId.
 func (e *Engine) getControllerID() (int32, error) {
-	data, _, present, err := e.get("get_controller", model.ControllerPath)
+	data, stat, present, err := e.get("get_controller", model.ControllerPath)
 	if err != nil || !present {
 		return NoController, err
 	}
 	id, present, err := model.DecodeController(model.ControllerPath, data)
-	if err != nil || !present {
+	switch {
+	case err != nil || !present:
 		return NoController, err
+	case id == e.cfg.ID && e.session != 0 && stat.EphemeralOwner != e.session:
+		return formerSelf, nil
 	}
 	return id, nil
 }
@@ -125,8 +134,8 @@ func (e *Engine) elect() error {
 		e.logf(controllerLogger, model.Debug, "broker %d has been elected as the controller, so stopping the election process", id)
 		return nil
 	}
-	if e.barred != nil {
-		return nil
+	if wait, err := e.awaitsProtocol(); wait || err != nil {
+		return err
 	}
 	err = e.tryToBecomeController(register)
 	e.takeoverErr = err

@@ -187,7 +187,12 @@ func (e *Engine) Current() *model.QueuedEvent {
 }
 
 // ActiveController is the id of the active controller as last read, or NoController.
-func (e *Engine) ActiveController() int32 { return e.active }
+func (e *Engine) ActiveController() int32 {
+	if e.active == formerSelf {
+		return e.cfg.ID
+	}
+	return e.active
+}
 
 // IsActive: this engine is the active controller. Kafka: KafkaController.isActive.
 func (e *Engine) IsActive() bool { return e.active == e.cfg.ID }

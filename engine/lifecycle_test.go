@@ -132,3 +132,30 @@ func TestTopicIsCreatedAndDeleted(t *testing.T) {
 		t.Fatal("the controller still knows the topic")
 	}
 }
+
+// A /controller of an earlier life of this process is not this controller's: it
+// waits for it to go, as for anybody else's.
+func TestAnEarlierSessionsRoleIsNotOurs(t *testing.T) {
+	store := zkserver.NewStore(zkserver.Options{FirstZxid: 1})
+	c := &cluster{t: t, store: store, session: map[int32]int64{}}
+	for _, p := range model.PersistentPaths() {
+		c.put(p, nil)
+	}
+	old, _ := store.CreateSession(1 << 40)
+	store.Apply(old, zkserver.Create(model.ControllerPath, model.EncodeController(2, 1000, 1, -1), zkserver.Ephemeral))
+	c.put(model.ControllerEpochPath, model.EncodeControllerEpoch(7))
+	c.world = standin.New(standin.Options{Store: store, Respond: success})
+	c.engine = engine.New(engine.DefaultConfig(1000))
+	t.Cleanup(c.engine.Close)
+	c.driver = &debugger.Driver{Engine: c.engine, Env: c.world, Next: c.world.Next}
+	c.world.Push(&model.Started{Session: c.world.Session})
+	c.run()
+	if c.engine.IsActive() {
+		t.Fatal("it takes itself for the controller without a failover")
+	}
+	store.Expire(old)
+	c.run()
+	if !c.engine.IsActive() || c.engine.Epoch() != 8 {
+		t.Fatalf("active %v, epoch %d after the old session's end", c.engine.IsActive(), c.engine.Epoch())
+	}
+}

@@ -235,7 +235,7 @@ func (c *Conn) linkUp(s *session, l *link, first bool) {
 	renewed := first && c.renewed
 	c.mu.Unlock()
 	if renewed && c.opt.OnInput != nil {
-		c.opt.OnInput(&model.SessionRenewed{})
+		c.opt.OnInput(&model.SessionRenewed{Session: id})
 	}
 }
 

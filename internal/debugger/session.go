@@ -28,6 +28,8 @@ type Options struct {
 	Channels   func() []model.Channel
 	Brokers    func(v *model.View) []model.BrokerStatus
 	Connection func() model.Connection
+	// SessionID is the id of the ZooKeeper session with which the engine starts.
+	SessionID func() int64
 	// Expired is called when an Expire event has ended: the next ZooKeeper
 	// session may begin.
 	Expired func()
@@ -122,7 +124,11 @@ func (s *Session) start() {
 	}
 	s.edges, s.inFlight, s.stepZnodes, s.preview, s.inspection = model.Edges{}, nil, nil, nil, nil
 	s.positions, s.dirty = 0, true // taken goes on: a command must not fit a step of another engine
-	s.accept(model.Input{At: s.opt.Clock(), Of: &model.Started{}})
+	started := &model.Started{}
+	if s.opt.SessionID != nil {
+		started.Session = s.opt.SessionID()
+	}
+	s.accept(model.Input{At: s.opt.Clock(), Of: started})
 }
 
 // Frames yields the newest picture; older ones that nobody took are gone.
@@ -218,38 +224,33 @@ func (s *Session) pending() bool {
 	return len(s.inputs)+len(s.jobs) > 0 || len(s.commands) > 0 && !s.resetting
 }
 
-// drain takes everything that came from outside: inputs before the results of
-// calls, so that an event that was fired first is queued first. Commands wait
-// while the lab is being reset.
+// drain takes what has come from outside: inputs before the results of calls, so
+// that an event that was fired first is queued first. Commands wait while the
+// lab is being reset.
 func (s *Session) drain(ctx context.Context) {
-	for {
-		s.mu.Lock()
-		inputs, jobs := s.inputs, s.jobs
-		s.inputs, s.jobs = nil, nil
-		var commands []model.Command
-		if !s.resetting {
-			commands, s.commands = s.commands, nil
+	s.mu.Lock()
+	inputs, jobs := s.inputs, s.jobs
+	s.inputs, s.jobs = nil, nil
+	var commands []model.Command
+	if !s.resetting {
+		commands, s.commands = s.commands, nil
+	}
+	s.mu.Unlock()
+	s.dirty = s.dirty || len(inputs)+len(jobs)+len(commands) > 0
+	for _, in := range inputs {
+		s.accept(in)
+	}
+	for _, f := range jobs {
+		f()
+	}
+	for i, c := range commands {
+		if s.resetting {
+			s.mu.Lock()
+			s.commands = append(commands[i:len(commands):len(commands)], s.commands...)
+			s.mu.Unlock()
+			break
 		}
-		s.mu.Unlock()
-		if len(inputs)+len(jobs)+len(commands) == 0 {
-			return
-		}
-		s.dirty = true
-		for _, in := range inputs {
-			s.accept(in)
-		}
-		for _, f := range jobs {
-			f()
-		}
-		for i, c := range commands {
-			if s.resetting {
-				s.mu.Lock()
-				s.commands = append(commands[i:len(commands):len(commands)], s.commands...)
-				s.mu.Unlock()
-				break
-			}
-			s.command(ctx, c)
-		}
+		s.command(ctx, c)
 	}
 }
 

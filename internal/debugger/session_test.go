@@ -237,7 +237,7 @@ func TestStepsByGrain(t *testing.T) {
 			t.Fatalf("it holds at %v, position %d", x.At, x.Position)
 		}
 		stops := map[model.Grain]int{}
-		for range 50 {
+		for range 30 {
 			if x.At == nil {
 				break
 			}

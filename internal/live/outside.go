@@ -78,6 +78,9 @@ func (o *Outside) cluster() wire.Cluster {
 	return wire.Cluster{View: s.view, ControllerID: s.controller, ClusterID: o.opt.ClusterID, Self: &o.self}
 }
 
+// SessionID is the id of the ZooKeeper session.
+func (o *Outside) SessionID() int64 { return o.Conn.State().SessionID }
+
 // Viewed hands over the controller's memory, for metadata requests.
 func (o *Outside) Viewed(v *model.View, active bool) {
 	s := &seen{view: v, controller: -1}
