@@ -103,7 +103,10 @@ func (l *Lab) createTopic(c model.CreateTopic) (string, error) {
 		return "", err
 	}
 	for _, other := range l.topics() {
-		if other != c.Topic && model.TopicNamesCollide(other, c.Topic) {
+		if other == c.Topic {
+			return "", fmt.Errorf("topic %s exists already", c.Topic)
+		}
+		if model.TopicNamesCollide(other, c.Topic) {
 			return "", fmt.Errorf("topic %s collides with topic %s", c.Topic, other)
 		}
 	}
@@ -159,7 +162,11 @@ func spread(brokers []int32, first, partitions, factor int) ([][]int32, error) {
 func (l *Lab) readTopic(topic string) (model.TopicAssignment, error) {
 	path := model.TopicPath(topic)
 	data, _, code := l.store.Get(path)
-	if code != zkserver.OK {
+	switch code {
+	case zkserver.OK:
+	case zkserver.NoNode:
+		return model.TopicAssignment{}, fmt.Errorf("topic %s does not exist", topic)
+	default:
 		return model.TopicAssignment{}, fmt.Errorf("get %s: %s", path, code)
 	}
 	a, present, err := model.DecodeTopic(path, data)
@@ -198,7 +205,7 @@ func (l *Lab) addPartitions(c model.AddPartitions) (string, error) {
 
 func (l *Lab) deleteTopic(topic string) (string, error) {
 	if _, code := l.store.Exists(model.TopicPath(topic)); code != zkserver.OK {
-		return "", fmt.Errorf("topic %s: %s is not there", topic, model.TopicPath(topic))
+		return "", fmt.Errorf("topic %s does not exist", topic)
 	}
 	r, _ := l.store.Apply(0, zkserver.Create(model.DeleteTopicPath(topic), nil, 0))
 	switch r.Code {
