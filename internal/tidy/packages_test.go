@@ -23,6 +23,7 @@ var packages = map[string]rule{
 		"charm.land/bubbletea/v2", "charm.land/bubbles/v2", "charm.land/lipgloss/v2",
 		"github.com/alecthomas/chroma/v2",
 		"github.com/charmbracelet/x/ansi", "github.com/charmbracelet/colorprofile", // what lipgloss itself measures and colours with
+		"golang.org/x/sys/unix", // dup2, to keep other output off the screen
 	}},
 	"cmd/kstate": {anything: true},
 
