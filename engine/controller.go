@@ -126,16 +126,17 @@ func (e *Engine) elect() error {
 		return err
 	}
 	e.active = id
-	register := e.registerController
-	if id != NoController && e.cfg.TakeOver {
-		e.cfg.TakeOver = false
-		register = func() (int32, int32, error) { return e.takeOver(id) }
-	} else if id != NoController {
+	if id != NoController && !e.cfg.TakeOver {
 		e.logf(controllerLogger, model.Debug, "broker %d has been elected as the controller, so stopping the election process", id)
 		return nil
 	}
 	if wait, err := e.awaitsProtocol(); wait || err != nil {
 		return err
+	}
+	register := e.registerController
+	if id != NoController {
+		e.cfg.TakeOver = false
+		register = func() (int32, int32, error) { return e.takeOver(id) }
 	}
 	err = e.tryToBecomeController(register)
 	e.takeoverErr = err

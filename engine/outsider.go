@@ -46,6 +46,20 @@ func (e *Engine) settleProtocol(brokers []model.Broker) (known bool) {
 	return len(brokers) == 0
 }
 
+// awaitsProtocol keeps a process from running for the role that is barred, or that
+// does not know yet how to speak to brokers that are there: then it runs when they
+// have said what they speak.
+func (e *Engine) awaitsProtocol() (bool, error) {
+	if e.barred != nil || e.cfg.IBP != model.NoIBP {
+		return e.barred != nil, nil
+	}
+	brokers, err := e.getBrokers()
+	if err != nil || len(brokers) == 0 {
+		return false, err
+	}
+	return !e.settleProtocol(brokers), nil
+}
+
 // processProtocolSettled: the brokers have said what they speak. What failover
 // left out for want of it is done now.
 func (e *Engine) processProtocolSettled(v model.InterBrokerProtocol) error {
@@ -55,7 +69,7 @@ func (e *Engine) processProtocolSettled(v model.InterBrokerProtocol) error {
 	e.cfg.IBP = v
 	e.logf(controllerLogger, model.Info, "the inter-broker protocol is %s from now on: all registered brokers speak it", v)
 	if !e.IsActive() {
-		return nil
+		return e.elect()
 	}
 	if err := e.setUpFeatureVersioning(); err != nil {
 		return err

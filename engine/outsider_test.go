@@ -175,6 +175,20 @@ func TestTheProtocolIsWhatBrokersSpeak(t *testing.T) {
 	}
 }
 
+// Where brokers are already there, it runs for the role when they have answered:
+// taking over without them would take their leadership away.
+func TestItDoesNotTakeOverWithoutTheProtocol(t *testing.T) {
+	c := newOutsider(t, func(cfg *engine.Config) { cfg.IBP = model.NoIBP }, nil, 1, 2)
+	if c.engine.IsActive() || c.lines("ask brokers") != "ask brokers [1,2] what they speak\n" {
+		t.Fatalf("active %v\n%s", c.engine.IsActive(), c.lines(""))
+	}
+	c.world.Push(&model.ProtocolLearned{IBP: model.IBP_2_8_IV1})
+	c.run()
+	if !c.engine.IsActive() || len(c.world.Sent) == 0 {
+		t.Fatalf("active %v, sent %v", c.engine.IsActive(), c.world.Sent)
+	}
+}
+
 func TestABrokerTakesTheControllersID(t *testing.T) {
 	c := newOutsider(t, nil, nil, 1)
 	c.start(1000)

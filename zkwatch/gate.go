@@ -15,6 +15,7 @@ import (
 // socket can write what it does not allow. The zero Gate is closed.
 type Gate struct {
 	mode    gateMode
+	own     string // the broker znode that Outsider may write
 	mu      sync.Mutex
 	tickets [][]model.Op // Admin: transactions that may be sent once
 }
@@ -36,6 +37,10 @@ func ReadOnly() *Gate { return &Gate{} }
 // Controller lets pass what a Kafka controller writes: its own znodes, topics
 // and their configs, requests it consumes, the persistent paths. Nothing else.
 func Controller() *Gate { return &Gate{mode: gateController} }
+
+// Outsider is Controller for a process that is no broker: it may also register
+// under its id, for brokers that look the controller up there.
+func Outsider(id int32) *Gate { return &Gate{mode: gateController, own: model.BrokerIDPath(id)} }
 
 // Admin lets pass exactly what Permit was given, each once.
 func Admin() *Gate { return &Gate{mode: gateAdmin} }
@@ -113,6 +118,9 @@ func (g *Gate) findLocked(ops []model.Op) (int, error) {
 	switch g.mode {
 	case gateController:
 		for i := range ops {
+			if g.own != "" && ops[i].Path == g.own && (ops[i].Kind != model.OpCreate || ops[i].Ephemeral) {
+				continue
+			}
 			if reason := controllerMay(&ops[i]); reason != "" {
 				return -1, g.refuse(ops[i].String(), "%s", reason)
 			}

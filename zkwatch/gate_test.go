@@ -249,3 +249,27 @@ func TestAdminWritesAreSentAtMostOnce(t *testing.T) {
 		t.Errorf("the write was cut off after it was done, but: %s", code)
 	}
 }
+
+// A controller that is no broker may register under its own id only.
+func TestOutsiderGate(t *testing.T) {
+	op := func(kind model.OpKind, id int32, ephemeral bool) model.Op {
+		return model.Op{Kind: kind, Path: model.BrokerIDPath(id), Ephemeral: ephemeral, Version: model.AnyVersion}
+	}
+	g := Outsider(1000)
+	for _, kind := range []model.OpKind{model.OpCreate, model.OpSet, model.OpDelete} {
+		if err := g.Allow(op(kind, 1000, true)); err != nil {
+			t.Error(err)
+		}
+		for name, gate := range map[string]*Gate{"another's": g, "a controller's own": Controller()} {
+			if err := gate.Allow(op(kind, 1, true)); err == nil {
+				t.Errorf("%s registration passes: %s", name, kind)
+			}
+		}
+	}
+	if err := g.Allow(op(model.OpCreate, 1000, false)); err == nil {
+		t.Error("a registration that outlives its session passes")
+	}
+	if err := g.Allow(model.Op{Kind: model.OpSet, Path: model.ControllerEpochPath}); err != nil {
+		t.Error(err)
+	}
+}
