@@ -1,15 +1,18 @@
 package main
 
+import "slices"
+
 // defaultCommand runs when no command is named; empty: there is none.
 const defaultCommand = "lab"
 
 // commands is the table of everything kstate does, in the order of the help.
 // Each command is made in a file of its own.
 func commands() []command {
-	return []command{
+	return slices.Concat([]command{
 		labCommand(),
 		observeCommand(),
 		stateCommand(),
+	}, whyCommands(), []command{
 		topicsListCommand(),
 		topicsDescribeCommand(),
 		failoverCommand(),
@@ -18,5 +21,5 @@ func commands() []command {
 		completionCommand(),
 		versionCommand(),
 		helpCommand(),
-	}
+	})
 }

@@ -40,7 +40,7 @@ func (c *Cluster) controller(e *model.Explanation) {
 	}
 	if c.memory == nil {
 		e.NotKnown = append(e.NotKnown, "what the controller has in its memory and in its event queue",
-			"whether another controller could take this tree over: that is not tried here")
+			"whether another controller could take this tree over: kstate failover tries that on a copy")
 	} else {
 		e.Facts = append(e.Facts, remembers("%s queued or at work", plural(c.memory.Queued, "event")))
 		for i := range c.memory.Channels {
