@@ -1,6 +1,10 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+)
 
 // cell is one column of one row. The second column of a wide character has an
 // empty text.
@@ -172,8 +176,9 @@ func (a area) mark(y int) {
 	}
 }
 
-// frame draws a border with a title around the area and returns the inside.
-func (a area) frame(title string) area {
+// frame draws a border around the area, with a title above and keys below, and
+// returns the inside.
+func (a area) frame(title string, keys []key.Help) area {
 	if a.w < 2 || a.h < 2 {
 		return a.sub(0, 0, 0, 0)
 	}
@@ -189,5 +194,11 @@ func (a area) frame(title string) area {
 	a.put(0, a.h-1, border, "╰")
 	a.put(a.w-1, a.h-1, border, "╯")
 	a.sub(2, 0, a.w-4, 1).put(0, 0, heading, " "+title+" ")
+	foot := a.sub(2, a.h-1, a.w-4, 1)
+	x := 0
+	for _, k := range keys {
+		foot.put(x, 0, plain, " ")
+		x = foot.put(drawKey(foot, x+1, k)-keyGap, 0, plain, " ")
+	}
 	return a.sub(2, 1, a.w-4, a.h-2)
 }

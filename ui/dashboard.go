@@ -213,6 +213,17 @@ func (d *dashboard) chosen() model.Subject {
 	return model.Subject{}
 }
 
+// enter opens what is chosen: in the inspector, or whole in a dialog.
+func (d *dashboard) enter() tea.Cmd {
+	switch d.view {
+	case graphsView:
+		return open(newStepDetail)(d)
+	case logView:
+		return open(newRecordDetail)(d)
+	}
+	return d.inspect()
+}
+
 func (d *dashboard) inspect() tea.Cmd {
 	s := d.chosen()
 	d.inspector.choose(s)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"kstate/model"
@@ -15,8 +16,8 @@ type dialog interface {
 	draw(a area, d *dashboard)
 	press(d *dashboard, k tea.KeyPressMsg) outcome
 	paste(text string)
-	// keys is the line at the bottom of the screen.
-	keys() string
+	// keys stand in the lower border.
+	keys() []key.Help
 }
 
 // outcome is what a key did to a dialog: how many dialogs close, what command
@@ -28,11 +29,16 @@ type outcome struct {
 	quit    bool
 }
 
+const frameWidth = 4 // of a border and its margin, left and right
+
 // drawDialog draws the dialog in the middle of the area, within a frame.
 func drawDialog(a area, d *dashboard, g dialog) {
 	w, h := g.size(d)
-	w, h = min(max(w, width(g.title())+2)+4, a.w), min(h+2, a.h)
-	g.draw(a.sub((a.w-w)/2, (a.h-h)/2, w, h).frame(g.title()), d)
+	w = max(w, width(g.title())+2, keysWidth(g.keys())+2)
+	w, h = min(w+frameWidth, a.w), min(h+2, a.h)
+	x, y := (a.w-w)/2, (a.h-h)/2
+	a.sub(max(x-1, 0), y, w+2, h).clear() // half a word beside a border is hard to read
+	g.draw(a.sub(x, y, w, h).frame(g.title(), g.keys()), d)
 }
 
 // question asks before something is done that cannot be taken back.
@@ -49,14 +55,13 @@ func (q *question) size(*dashboard) (w, h int) {
 	for _, l := range q.lines {
 		w = max(w, width(l))
 	}
-	return max(w, width(q.keys())), len(q.lines) + 2
+	return w, len(q.lines)
 }
 
 func (q *question) draw(a area, _ *dashboard) {
 	for y, l := range q.lines {
 		a.put(0, y, plain, l)
 	}
-	a.put(0, len(q.lines)+1, keyName, q.keys())
 }
 
 func (q *question) press(_ *dashboard, k tea.KeyPressMsg) outcome {
@@ -71,7 +76,10 @@ func (q *question) press(_ *dashboard, k tea.KeyPressMsg) outcome {
 
 func (q *question) paste(string) {}
 
-func (q *question) keys() string { return "enter " + q.yes + "   esc leaves it" }
+func (q *question) keys() []key.Help { return []key.Help{{Key: "enter", Desc: q.yes}, leaveKey} }
+
+// leaveKey closes a dialog, and nothing is done.
+var leaveKey = key.Help{Key: "esc", Desc: "leaves it"}
 
 func newReset(*dashboard) dialog {
 	return &question{name: "Reset the lab", yes: "resets",

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"kstate/model"
@@ -55,13 +56,13 @@ func scopeName(s model.Scope) string {
 
 func (e *election) title() string { return "Elect leaders" }
 
-func (e *election) size(*dashboard) (w, h int) { return 72, 4 + 2*len(model.Strategies) }
+func (e *election) size(*dashboard) (w, h int) { return 72, 2 + 2*len(model.Strategies) }
 
 func (e *election) draw(a area, _ *dashboard) {
 	x := a.put(0, 0, plain, "on ")
 	x = a.put(x, 0, strong, scopeName(e.scopes[e.scope]))
 	if len(e.scopes) > 1 {
-		a.put(x+1, 0, faint, fmt.Sprintf("(%d of %d, ← → others)", e.scope+1, len(e.scopes)))
+		a.put(x+1, 0, faint, fmt.Sprintf("(%d of %d)", e.scope+1, len(e.scopes)))
 	}
 	for i, s := range model.Strategies {
 		y := 2 + 2*i
@@ -72,7 +73,6 @@ func (e *election) draw(a area, _ *dashboard) {
 			a.mark(y)
 		}
 	}
-	a.put(0, 3+2*len(model.Strategies), keyName, e.keys())
 }
 
 func (e *election) press(d *dashboard, k tea.KeyPressMsg) outcome {
@@ -99,7 +99,13 @@ func (e *election) press(d *dashboard, k tea.KeyPressMsg) outcome {
 
 func (e *election) paste(string) {}
 
-func (e *election) keys() string { return "enter previews   ↑ ↓ strategy   esc leaves it" }
+func (e *election) keys() []key.Help {
+	keys := []key.Help{{Key: "enter", Desc: "previews"}, {Key: "↑ ↓", Desc: "strategy"}}
+	if len(e.scopes) > 1 {
+		keys = append(keys, key.Help{Key: "← →", Desc: "on what"})
+	}
+	return append(keys, leaveKey)
+}
 
 // preview shows what an election would do and why, and runs it when asked.
 type preview struct {
@@ -123,7 +129,7 @@ func (p *preview) title() string { return "Preview: " + p.strategy.String() }
 
 const (
 	previewHead = 3 // scope, summary, headings
-	previewFoot = 9 // a rule, the reasons of one row, why it cannot be run, the keys
+	previewFoot = 9 // a rule, the reasons of one row, why it cannot be run
 )
 
 func (p *preview) size(d *dashboard) (w, h int) {
@@ -139,7 +145,6 @@ var previewTable = table{{title: "PARTITION", weight: 1}, {title: "LEADER", widt
 
 func (p *preview) draw(a area, d *dashboard) {
 	a.put(0, 0, plain, "on "+scopeName(p.scope))
-	a.put(0, a.h-1, keyName, p.keys())
 	r := p.answer(d)
 	if r == nil {
 		a.put(0, 2, faint, "asking the controller …")
@@ -159,10 +164,10 @@ func (p *preview) draw(a area, d *dashboard) {
 		}
 	}
 	if len(r.Results) > 0 {
-		drawPreviewReasons(a.sub(0, a.h-foot, a.w, foot-2), &r.Results[p.at])
+		drawPreviewReasons(a.sub(0, a.h-foot, a.w, foot-1), &r.Results[p.at])
 	}
 	if why := cannotWrite(d); why != "" {
-		a.put(0, a.h-2, warn, "it cannot be run: "+why)
+		a.put(0, a.h-1, warn, "it cannot be run: "+why)
 	}
 }
 
@@ -209,7 +214,7 @@ func drawPreviewReasons(a area, r *model.PreviewResult) {
 	}
 	lines = append(lines, candidateLines(&r.Verdict)...)
 	if r.Verdict.Recipients != nil {
-		lines = append(lines, line{{faint, "LeaderAndIsr goes to " + model.JoinIDs(r.Verdict.Recipients)}})
+		lines = append(lines, line{{faint, "LeaderAndIsr goes to "}, {plain, model.JoinIDs(r.Verdict.Recipients)}})
 	}
 	drawLines(a.below(1), lines, scroll{})
 }
@@ -244,7 +249,9 @@ func (p *preview) press(d *dashboard, k tea.KeyPressMsg) outcome {
 
 func (p *preview) paste(string) {}
 
-func (p *preview) keys() string { return "enter runs it   ↑ ↓ reasons   esc back" }
+func (p *preview) keys() []key.Help {
+	return []key.Help{{Key: "enter", Desc: "runs it"}, {Key: "↑ ↓", Desc: "reasons of others"}, {Key: "esc", Desc: "back"}}
+}
 
 // movementOf is the movement of a key inside of a dialog.
 func movementOf(key string) movement {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"kstate/model"
@@ -49,7 +50,7 @@ func (f *form) size(*dashboard) (w, h int) {
 	for i := range f.fields {
 		w = max(w, labelWidth+inputWidth+2+width(f.fields[i].hint))
 	}
-	return max(w, width(f.keys())), len(f.about) + len(f.fields) + errorRows + 2
+	return w, len(f.about) + len(f.fields) + errorRows + 1
 }
 
 func (f *form) draw(a area, _ *dashboard) {
@@ -75,7 +76,6 @@ func (f *form) draw(a area, _ *dashboard) {
 			a.putLine(y+i, l, 0)
 		}
 	}
-	a.put(0, y+errorRows, keyName, f.keys())
 }
 
 func (f *form) press(d *dashboard, k tea.KeyPressMsg) outcome {
@@ -106,11 +106,12 @@ func (f *form) press(d *dashboard, k tea.KeyPressMsg) outcome {
 
 func (f *form) paste(text string) { f.fields[f.at].input.insert(text) }
 
-func (f *form) keys() string {
+func (f *form) keys() []key.Help {
+	keys := []key.Help{{Key: "enter", Desc: f.yes}}
 	if len(f.fields) > 1 {
-		return "enter " + f.yes + "   tab next field   esc leaves it"
+		keys = append(keys, key.Help{Key: "tab", Desc: "next field"})
 	}
-	return "enter " + f.yes + "   esc leaves it"
+	return append(keys, leaveKey)
 }
 
 // topicChosen is the topic of what is chosen, empty when there is none.

@@ -7,11 +7,13 @@ import (
 	"kstate/model"
 )
 
-// history is the pane of events and of everything that happened. It follows
-// what comes until it is scrolled back; then it stays where it is.
+// history is the pane of events and of everything that happened. Its cursor is
+// on the newest record and follows what comes, until it is moved back; then it
+// stays where it is.
 type history struct {
-	back bool // scrolled back: top holds
-	top  int  // the record on the first row, counted from the first ever kept
+	back bool // moved back: at and top hold
+	at   int  // the chosen record, counted from the first ever kept
+	top  int  // the record on the first row, counted likewise
 	x    int  // columns scrolled to the right
 	page int
 	zone *time.Location
@@ -19,26 +21,23 @@ type history struct {
 	outcomes map[*model.Result]string // of the records shown; see outcome
 }
 
-// move scrolls; moving to the end follows again.
+// move moves the cursor; moving it to the end follows again.
 func (h *history) move(m movement, v model.HistoryView) bool {
-	first, last := v.First, v.First+v.N
-	top := h.top
-	if !h.back {
-		top = last - h.page
-	}
+	first, last := v.First, v.First+v.N-1
+	h.settle(v)
 	switch m {
 	case moveUp:
-		top--
+		h.at--
 	case moveDown:
-		top++
+		h.at++
 	case movePageUp:
-		top -= h.page
+		h.at, h.top = h.at-h.page, h.top-h.page
 	case movePageDown:
-		top += h.page
+		h.at, h.top = h.at+h.page, h.top+h.page
 	case moveHome:
-		top, h.x = first, 0
+		h.at, h.x = first, 0
 	case moveEnd:
-		top, h.x = last, 0
+		h.at, h.x = last, 0
 	case moveLeft:
 		h.x = max(0, h.x-sideStep)
 		return true
@@ -48,9 +47,31 @@ func (h *history) move(m movement, v model.HistoryView) bool {
 	default:
 		return false
 	}
-	h.back = top < last-h.page
-	h.top = max(top, first)
+	h.back = h.at < last
+	h.settle(v)
 	return true
+}
+
+// settle puts the cursor on a record that is kept and the window around it.
+func (h *history) settle(v model.HistoryView) {
+	first, last := v.First, max(v.First, v.First+v.N-1)
+	h.page = max(h.page, 1)
+	if !h.back {
+		h.at, h.top = last, last
+	}
+	h.at = min(max(h.at, first), last)
+	h.top = min(max(h.top, h.at-h.page+1), h.at)  // the cursor is in the window
+	h.top = max(min(h.top, last-h.page+1), first) // which is full where it can be
+	h.back = h.at < last
+}
+
+// chosen is the record under the cursor; nil when there is none.
+func (h *history) chosen(v model.HistoryView) *model.Record {
+	if v.N == 0 {
+		return nil
+	}
+	h.settle(v)
+	return v.At(h.at - v.First)
 }
 
 // draw shows the event at work and the queue, then the log.
@@ -59,7 +80,7 @@ func (h *history) draw(a area, f *model.Frame, focused bool) {
 	if a.h >= 8 {
 		a = h.drawQueue(a, f)
 	}
-	h.drawLog(a, f.History)
+	h.drawLog(a, f.History, focused)
 }
 
 func (h *history) info(f *model.Frame) string {
@@ -112,18 +133,16 @@ func eventOrigin(e *model.QueuedEvent, now int64) string {
 	return s
 }
 
-// drawLog shows the newest records, or those from top on.
-func (h *history) drawLog(a area, v model.HistoryView) {
+// drawLog shows the records around the cursor, or the newest.
+func (h *history) drawLog(a area, v model.HistoryView, focused bool) {
 	h.page = max(a.h, 1)
-	from := v.N - a.h
-	if h.back {
-		h.top = max(h.top, v.First)
-		from = min(h.top-v.First, from)
-		h.back = h.top < v.First+v.N-h.page
-	}
-	from = max(from, 0)
+	h.settle(v)
+	from := h.top - v.First
 	for y := 0; y < a.h && from+y < v.N; y++ {
 		h.drawRecord(a, y, v.At(from+y))
+		if focused && h.top+y == h.at {
+			a.mark(y)
+		}
 	}
 	if v.N == 0 {
 		a.put(1, 0, faint, "nothing has happened yet")
@@ -151,7 +170,7 @@ func (h *history) drawRecord(a area, y int, r *model.Record) {
 	}
 	x = rest.put(0, 0, st, text)
 	if s := h.outcome(r.Result); s != "" {
-		rest.put(x+1, 0, warn, s)
+		rest.put(x+1, 0, outcomeStyle(r), s)
 	}
 }
 
@@ -189,6 +208,14 @@ func (h *history) outcome(r *model.Result) string {
 	return s
 }
 
+// outcomeStyle: that a znode is missing which was only looked for is no trouble.
+func outcomeStyle(r *model.Record) style {
+	if c, ok := r.Step.(*model.Call); ok && !c.Writes() {
+		return faint
+	}
+	return warn
+}
+
 func outcomeOf(r *model.Result) string {
 	if r.Code != model.CodeOK {
 		return r.Code.String()
@@ -199,6 +226,9 @@ func outcomeOf(r *model.Result) string {
 			return "fenced: " + o.Check.String()
 		}
 		if o.Code != model.CodeOK {
+			if len(r.Ops) == 1 {
+				return o.Code.String()
+			}
 			return fmt.Sprintf("op %d: %s", i+1, o.Code)
 		}
 	}

@@ -17,6 +17,7 @@ type inspector struct {
 
 	narrow    bool // no room for two columns
 	lineWidth int  // of a column; paths are cut to it, on their left
+	stepWidth int  // of the step at hand
 }
 
 // twoColumns is the width from which memory and znodes stand side by side.
@@ -28,7 +29,7 @@ func (in *inspector) choose(s model.Subject) {
 
 func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 	a = a.title("Inspector", focused, subjectName(in.subject))
-	in.narrow, in.lineWidth = a.w < twoColumns, a.w
+	in.narrow, in.lineWidth, in.stepWidth = a.w < twoColumns, a.w, a.w
 	if !in.narrow {
 		in.lineWidth = a.w - leftColumn(a.w) - 2
 	}
@@ -42,7 +43,7 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 		h = a.h - 2
 	}
 	in.drawSubject(a.sub(0, 0, a.w, a.h-h), f)
-	s := a.below(a.h-h).title(fmt.Sprintf("Step at hand, #%d", f.Position), focused, "")
+	s := a.below(a.h-h).title("Step at hand", focused, "not taken yet")
 	step.draw(s, scroll{x: in.x})
 }
 
@@ -157,52 +158,21 @@ func (in *inspector) appendZnode(out []line, z *model.Znode) []line {
 	return append(out, in.payloads.lines(z.Data)...)
 }
 
-// stepColumns is what the step at hand is about: an election's candidates, a
-// call's znodes before and after.
+// stepColumns is what the step at hand is about: of a call that writes, the
+// znodes before and after; of any other step, what it holds. A controller that
+// runs has no step at hand for long enough to be read.
 func (in *inspector) stepColumns(f *model.Frame) columns {
-	switch s := f.At.(type) {
-	case *model.Elect:
-		return columns{left: electLines(s)}
-	case *model.Call:
-		if z := f.StepZnodes; z != nil && z.Position == f.Position {
-			return in.changeColumns(z)
-		}
+	if f.At == nil || f.Run == model.Running {
+		return columns{}
 	}
-	return columns{}
-}
-
-func electLines(s *model.Elect) []line {
-	out := []line{{{strong, s.TopicPartition.String()}}, {{plain, s.Verdict.String()}}}
-	return append(out, candidateLines(&s.Verdict)...)
-}
-
-// candidateLines says of each candidate which conditions it met.
-func candidateLines(v *model.Verdict) []line {
-	var out []line
-	for _, c := range v.Candidates {
-		st, mark := faint, "  "
-		if c.Broker == v.Leader {
-			st, mark = good, "► "
-		}
-		text := fmt.Sprintf("%sbroker %d: ", mark, c.Broker)
-		switch {
-		case !c.Registered:
-			text += "not registered"
-		case c.ShuttingDown:
-			text += "shutting down"
-		case c.OfflineDir:
-			text += "log directory failed"
-		default:
-			text += "live"
-		}
-		if c.InISR {
-			text += ", in the ISR"
-		} else {
-			text += ", not in the ISR"
-		}
-		out = append(out, line{{st, text}})
+	if z := f.StepZnodes; z != nil && z.Position == f.Position {
+		return in.changeColumns(z)
 	}
-	return out
+	var c columns
+	for _, l := range stepLines(f.At, nil, &in.payloads) {
+		c.left = append(c.left, wrap(l, in.stepWidth, ownIndent)...)
+	}
+	return c
 }
 
 const changesShown = 40
@@ -270,6 +240,8 @@ func (in *inspector) path(p string) string {
 // versionText says which data version a write expects.
 func versionText(o *model.Op) string {
 	switch {
+	case o.Kind < model.OpCreate:
+		return ""
 	case o.Kind == model.OpCreate && o.Ephemeral:
 		return " ephemeral"
 	case o.Kind == model.OpCreate:

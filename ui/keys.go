@@ -16,8 +16,10 @@ type binding struct {
 	key.Binding        // its help is the keys as people write them, and a word or two for the footer
 	does        string // what it does, for the help
 	group       string
-	// footer: shown at the bottom of the screen, where there is room.
+	// footer: shown at the bottom of the screen, where there is room; of a view
+	// in near, before the others.
 	footer bool
+	near   []view
 	// disabled says why the key does nothing now; nil or "" when it works.
 	disabled func(*dashboard) string
 	run      func(*dashboard) tea.Cmd
@@ -54,30 +56,30 @@ func keyTable() []binding {
 		{Binding: bind("I/O", "i"), does: "take the step at hand and hold at the very next one", group: runGroup, footer: true,
 			disabled: cannotStep, run: stepBy(model.IOGrain)},
 
-		{Binding: bind("elect", "E"), does: "elect leaders by one of the five strategies on what is chosen: first a preview, then a question", group: clusterGroup, footer: true,
+		{Binding: bind("elect", "E"), does: "elect leaders by one of the five strategies on what is chosen: first a preview, then a question", group: clusterGroup, near: []view{partitionsView}, footer: true,
 			disabled: noFrame, run: open(newElection)},
-		{Binding: bind("create", "C"), does: "create a topic", group: clusterGroup, footer: true,
+		{Binding: bind("create", "C"), does: "create a topic", group: clusterGroup, near: []view{topicsView}, footer: true,
 			disabled: cannotWrite, run: open(newCreateTopic)},
-		{Binding: bind("add partitions", "A"), does: "add partitions to a topic", group: clusterGroup,
+		{Binding: bind("add partitions", "A"), does: "add partitions to a topic", group: clusterGroup, near: []view{topicsView},
 			disabled: cannotWrite, run: open(newAddPartitions)},
-		{Binding: bind("delete", "D"), does: "delete a topic; its name has to be typed", group: clusterGroup, footer: true,
+		{Binding: bind("delete", "D"), does: "delete a topic; its name has to be typed", group: clusterGroup, near: []view{topicsView}, footer: true,
 			disabled: cannotWrite, run: open(newDeleteTopic)},
-		{Binding: bind("reassign", "R"), does: "move a partition to other brokers, or take a running move back", group: clusterGroup,
+		{Binding: bind("reassign", "R"), does: "move a partition to other brokers, or take a running move back", group: clusterGroup, near: []view{partitionsView},
 			disabled: cannotWrite, run: open(newReassign)},
-		{Binding: bind("kill", "K"), does: "kill a broker of the lab, as kill -9 does", group: clusterGroup, footer: true,
+		{Binding: bind("kill", "K"), does: "kill a broker of the lab, as kill -9 does", group: clusterGroup, near: []view{brokersView}, footer: true,
 			disabled: labOnly, run: open(newKill)},
-		{Binding: bind("start", "S"), does: "start a broker of the lab that is down, or a new one", group: clusterGroup,
+		{Binding: bind("start", "S"), does: "start a broker of the lab that is down, or a new one", group: clusterGroup, near: []view{brokersView},
 			disabled: labOnly, run: open(newStart)},
-		{Binding: bind("shut down", "T"), does: "shut a broker of the lab down in the controlled way", group: clusterGroup,
+		{Binding: bind("shut down", "T"), does: "shut a broker of the lab down in the controlled way", group: clusterGroup, near: []view{brokersView},
 			disabled: labOnly, run: open(newShutDown)},
 		{Binding: bind("reset", "X"), does: "start the lab anew with its first content", group: clusterGroup,
 			disabled: labOnly, run: open(newReset)},
 
-		{Binding: bind("inspect", "enter"), does: "show memory and znodes of the chosen topic, partition, replica or broker", group: lookGroup, footer: true,
-			disabled: nothingChosen, run: (*dashboard).inspect},
-		{Binding: bind("filter", "/"), does: "show only what contains a text; topic-12 finds one partition", group: lookGroup, footer: true,
+		{Binding: bind("inspect", "enter"), does: "show memory and znodes of the chosen topic, partition, replica or broker; in the log the whole record, in the graphs the step at hand", group: lookGroup, near: []view{graphsView, topicsView, partitionsView, brokersView, deletionView, logView},
+			disabled: nothingToEnter, run: (*dashboard).enter},
+		{Binding: bind("filter", "/"), does: "show only what contains a text; topic-12 finds one partition", group: lookGroup, near: []view{topicsView, partitionsView, brokersView},
 			disabled: noFilter, run: (*dashboard).openPrompt},
-		{Binding: bind("back", "esc"), does: "close a dialog, clear a filter, leave the inspector", group: lookGroup,
+		{Binding: bind("back", "esc"), does: "close a dialog, clear a filter, leave the inspector", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, inspectorView},
 			disabled: nothingToLeave, run: (*dashboard).leave},
 		{Binding: bind("next view", "tab"), does: "go to the next view", group: lookGroup, run: turn(+1)},
 		{Binding: bind("previous view", "shift+tab"), does: "go to the previous view", group: lookGroup, run: turn(-1)},
@@ -94,9 +96,9 @@ func keyTable() []binding {
 		{Binding: bind("page up", "pgup", "ctrl+b"), does: "one page up", group: lookGroup, disabled: cannotMove, run: move(movePageUp)},
 		{Binding: bind("page down", "pgdown", "ctrl+f"), does: "one page down", group: lookGroup, disabled: cannotMove, run: move(movePageDown)},
 		{Binding: bind("first", "home", "g"), does: "to the first row", group: lookGroup, disabled: cannotMove, run: move(moveHome)},
-		{Binding: bind("last", "end", "G"), does: "to the last row; the log follows again", group: lookGroup, disabled: cannotMove, run: move(moveEnd)},
+		{Binding: bind("last", "end", "G"), does: "to the last row; the log follows again", group: lookGroup, near: []view{logView}, disabled: cannotMove, run: move(moveEnd)},
 		{Binding: bind("left", "left", "h"), does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
-		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveRight)},
+		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, near: []view{topicsView, partitionsView}, disabled: cannotMoveSideways, run: move(moveRight)},
 		{Binding: bind("help", "?"), does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
 		{Binding: bind("notices", "N"), does: "what was said at the bottom of the screen so far", group: lookGroup, run: open(newNotices)},
 		{Binding: bind("redraw", "ctrl+l"), does: "draw the screen anew", group: lookGroup, run: func(*dashboard) tea.Cmd { return tea.ClearScreen }},
@@ -124,10 +126,23 @@ func (b *binding) why(d *dashboard) string {
 	return b.disabled(d)
 }
 
-// label is the name in the footer.
+// label is the name in the footer: what the key would do now.
 func (b *binding) label(d *dashboard) string {
-	if b.Keys()[0] == "space" && d.frame != nil && d.frame.Run == model.Paused {
+	switch k := b.Keys()[0]; {
+	case k == "space" && d.frame != nil && d.frame.Run == model.Paused:
 		return "continue"
+	case k == "enter" && d.view == graphsView:
+		return "step at hand"
+	case k == "enter" && d.view == logView:
+		return "whole record"
+	case k == "right" && d.view == topicsView:
+		return "parts"
+	case k == "right" && d.view == partitionsView:
+		return "replica"
+	case k == "esc" && d.view != inspectorView:
+		return "clear filter"
+	case k == "end" && d.view == logView:
+		return "follow"
 	}
 	return b.Help().Desc
 }
@@ -169,11 +184,18 @@ func labOnly(d *dashboard) string {
 	return cannotWrite(d)
 }
 
-func nothingChosen(d *dashboard) string {
-	if d.frame != nil && d.chosen().Kind == model.NoSubject {
+func nothingToEnter(d *dashboard) string {
+	switch {
+	case d.frame == nil:
+		return noFrame(d)
+	case d.view == graphsView && d.frame.At == nil:
+		return "there is no step at hand"
+	case d.view == logView && d.frame.History.N == 0:
+		return "nothing has happened yet"
+	case d.view != graphsView && d.view != logView && d.chosen().Kind == model.NoSubject:
 		return "choose a topic, partition, replica or broker first (views 2 to 5)"
 	}
-	return noFrame(d)
+	return ""
 }
 
 func noFilter(d *dashboard) string {

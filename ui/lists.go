@@ -60,8 +60,9 @@ func topicNotes(v *model.View, t *model.Topic) string {
 	}
 	add(t.Unreadable != "", "unreadable: "+t.Unreadable)
 	add(v.TopicsIneligibleForDeletion.Has(t.Name), "ineligible: "+string(v.IneligibleReason(t.Name)))
-	add(v.TopicsWithDeletionStarted.Has(t.Name), "deletion started")
-	add(v.IsQueued(t.Name), "to be deleted")
+	started := v.TopicsWithDeletionStarted.Has(t.Name)
+	add(started, "deletion started")
+	add(!started && v.IsQueued(t.Name), "to be deleted")
 	add(t.Reassigning > 0, "reassigning "+itoa(t.Reassigning))
 	return strings.Join(notes, ", ")
 }
@@ -250,8 +251,8 @@ func (s brokerSource) before(k int32) (int32, bool) {
 	return 0, false
 }
 
-var brokerTable = table{{title: "BROKER", width: 6, right: true}, {title: "STATE", width: 13}, {title: "EPOCH", width: 8, right: true},
-	{title: "LEADS", width: 6, right: true}, {title: "REPL", width: 6, right: true}, {title: "ENDPOINTS", weight: 1}}
+var brokerTable = table{{title: "BROKER", width: 6, right: true}, {title: "STATE", width: 13}, {title: "EPOCH", width: 18, right: true},
+	{title: "LEADS", width: 5, right: true}, {title: "REPL", width: 5, right: true}, {title: "ENDPOINTS", weight: 1}}
 
 func (l *brokerList) draw(a area, f *model.Frame, focused bool) {
 	info := itoa(len(f.Brokers)) + " brokers"

@@ -27,6 +27,8 @@ func (fs *facts) fact(name, value, znode string, known bool) {
 	l := line{{faint, pad(name, factWidth)}, {plain, value}}
 	switch {
 	case !known:
+	case value == znode && width(l.text())+2 > fs.w:
+		l[0].text = pad(name, factWidth-2) + "= " // no room behind the value
 	case value == znode:
 		l = append(l, span{faint, " ="})
 	default:
@@ -40,7 +42,10 @@ func (fs *facts) fact(name, value, znode string, known bool) {
 func (fs *facts) differ(l line, difference string) {
 	fs.differs++
 	if width(l.text())+1+width(difference) > fs.w {
-		fs.lines = append(fs.lines, l, line{{bad, "  " + difference}})
+		if strings.TrimSpace(l.text()) != "" {
+			fs.lines = append(fs.lines, l)
+		}
+		fs.lines = append(fs.lines, line{{bad, "  " + difference}})
 		return
 	}
 	fs.lines = append(fs.lines, append(l, span{bad, " " + difference}))

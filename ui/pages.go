@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -10,6 +11,7 @@ import (
 type pages struct {
 	name   string
 	indent int // of the second row of a line that is broken
+	width  int // the wish for the inside
 	scroll scroll
 	lines  []line // not yet broken at any width
 }
@@ -21,7 +23,7 @@ const (
 
 // newHelp lists all keys with what they do, and why some do nothing now.
 func newHelp(d *dashboard) dialog {
-	h := &pages{name: "Help", indent: helpIndent}
+	h := &pages{name: "Help", indent: helpIndent, width: helpWidth}
 	group := ""
 	for i := range d.keys {
 		b := &d.keys[i]
@@ -54,7 +56,7 @@ const noticeIndent = 9
 
 // newNotices lists what was said, the newest last.
 func newNotices(d *dashboard) dialog {
-	p := &pages{name: "Notices", indent: noticeIndent}
+	p := &pages{name: "Notices", indent: noticeIndent, width: helpWidth}
 	for i := range d.told {
 		n := &d.told[i]
 		p.lines = append(p.lines, line{{faint, pad(d.clock(n.since), noticeIndent)}, {n.style(), n.text}})
@@ -75,25 +77,61 @@ func (h *pages) broken(w int) []line {
 	return out
 }
 
-// wrap breaks a line at spaces; what follows is indented.
+// ownIndent, for wrap: two columns more than the line begins with.
+const ownIndent = -1
+
+// wrap breaks a line at spaces, and a word that is longer than a row anywhere;
+// what follows is indented. The first span is not broken.
 func wrap(l line, w, indent int) []line {
+	if indent == ownIndent {
+		text := l.text()
+		indent = min(len(text)-len(strings.TrimLeft(text, " "))+2, w/2)
+	}
 	var out []line
 	row, used := line{}, 0
+	put := func(st style, word string) { row, used = append(row, span{st, word}), used+width(word) }
+	next := func() {
+		out = append(out, row)
+		row, used = line{{plain, strings.Repeat(" ", indent)}}, indent
+	}
 	for i, s := range l {
 		if i == 0 {
-			row, used = append(row, s), width(s.text)
+			put(s.st, s.text)
 			continue
 		}
 		for _, word := range words(s.text) {
-			if n := width(word); used+n > w && used > indent {
-				out = append(out, row)
-				row, used = line{{plain, strings.Repeat(" ", indent)}}, indent
+			if short := strings.TrimRight(word, " "); used+width(word) > w && used+width(short) <= w {
+				word = short
 			}
-			row = append(row, span{s.st, word})
-			used += width(word)
+			if used+width(word) > w && used > indent {
+				next()
+			}
+			for width(word) > w-used {
+				head := cutRight(word, w-used)
+				if head == "" {
+					break
+				}
+				put(s.st, head)
+				next()
+				word = word[len(head):]
+			}
+			put(s.st, word)
 		}
 	}
 	return append(out, row)
+}
+
+// cutRight keeps what fits into n columns.
+func cutRight(s string, n int) string {
+	end := 0
+	for end < len(s) {
+		_, w, size := glyph(s[end:])
+		if n -= w; n < 0 {
+			break
+		}
+		end += size
+	}
+	return s[:end]
 }
 
 // words cuts a text behind each space.
@@ -111,7 +149,9 @@ func words(s string) []string {
 
 func (h *pages) title() string { return h.name }
 
-func (h *pages) size(*dashboard) (int, int) { return helpWidth, len(h.broken(helpWidth)) + 1 }
+func (h *pages) size(d *dashboard) (int, int) {
+	return h.width, len(h.broken(min(h.width, d.w-frameWidth))) + 1
+}
 
 func (h *pages) draw(a area, _ *dashboard) {
 	lines := h.broken(a.w)
@@ -136,4 +176,6 @@ func (h *pages) press(_ *dashboard, k tea.KeyPressMsg) outcome {
 
 func (h *pages) paste(string) {}
 
-func (h *pages) keys() string { return "↑ ↓ page up, page down scroll   esc closes" }
+func (h *pages) keys() []key.Help {
+	return []key.Help{{Key: "↑ ↓ pgup pgdown", Desc: "scroll"}, {Key: "esc", Desc: "closes"}}
+}

@@ -71,9 +71,6 @@ func (d *dashboard) drawTabs(a area) {
 func (d *dashboard) drawStepRow(a area) {
 	f := d.frame
 	x := a.put(0, 0, runStyle(f.Run), " "+strings.ToUpper(f.Run.String())+" ") + 1
-	if f.Run == model.Paused && f.StopReason != "" {
-		x = a.put(x, 0, warn, f.StopReason) + 1
-	}
 	if !f.Connection.Connected {
 		x = a.put(x, 0, bad, "no connection: "+orNone(f.Connection.Text)) + 1
 	}
@@ -82,14 +79,26 @@ func (d *dashboard) drawStepRow(a area) {
 	}
 	switch {
 	case f.At != nil:
-		x = a.put(x, 0, faint, "#"+itoa(f.Position)) + 1
-		a.put(x, 0, stepStyle(f.At), f.At.String())
+		if f.Run == model.Paused {
+			x = a.put(x, 0, faint, "next: ")
+		}
+		x = a.put(x, 0, stepStyle(f.At), f.At.String())
 	case f.QueueLen > 0:
-		a.put(x, 0, faint, fmt.Sprintf("between events, %d queued", f.QueueLen))
+		x = a.put(x, 0, faint, fmt.Sprintf("between events, %d queued", f.QueueLen))
+	case f.Run == model.Paused:
+		x = a.put(x, 0, faint, "idle; the next event will be held")
 	default:
-		a.put(x, 0, faint, "idle")
+		x = a.put(x, 0, faint, "idle")
+	}
+	if w := width(f.StopReason); f.Run == model.Paused && x+reasonGap+w <= a.w {
+		a.put(a.w-w, 0, warn, f.StopReason)
 	}
 }
+
+// reasonGap parts the step at hand from why it is held. The reason is the first
+// thing to go where there is no room: it is mostly the operator's own key, and
+// enter in the graphs shows it with the whole step.
+const reasonGap = 3
 
 func runStyle(r model.RunState) style {
 	if r == model.Running {
@@ -144,46 +153,4 @@ func (n *notice) style() style {
 		return warn
 	}
 	return strong
-}
-
-// drawFooter is the last row: the filter being typed, a notice, or the keys.
-func (d *dashboard) drawFooter(a area) {
-	switch {
-	case d.prompt != nil:
-		x := a.put(0, 0, keyName, "/")
-		d.prompt.draw(a.sub(x, 0, 40, 1), true)
-		a.put(x+42, 0, faint, "enter keeps, esc clears")
-	case d.notice.text != "":
-		a.put(0, 0, d.notice.style(), d.notice.text)
-	case len(d.dialogs) > 0:
-		a.put(0, 0, faint, d.dialogs[len(d.dialogs)-1].keys())
-	default:
-		d.drawKeys(a)
-	}
-}
-
-// drawKeys names the keys of the footer. The last two are always there.
-func (d *dashboard) drawKeys(a area) {
-	var last []*binding
-	x := 0
-	room := a.w - len("? help  q quit")
-	for i := range d.keys {
-		b := &d.keys[i]
-		switch {
-		case !b.footer:
-		case b.group == lookGroup && (b.Help().Desc == "help" || b.Help().Desc == "quit"):
-			last = append(last, b)
-		case x+width(b.Keys()[0])+width(b.label(d))+2 < room && b.why(d) == "":
-			x = d.drawKey(a, x, b)
-		}
-	}
-	x = room
-	for _, b := range last {
-		x = d.drawKey(a, x, b)
-	}
-}
-
-func (d *dashboard) drawKey(a area, x int, b *binding) int {
-	x = a.put(x, 0, keyName, b.Keys()[0])
-	return a.put(x+1, 0, plain, b.label(d)) + 2
 }
