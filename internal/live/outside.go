@@ -17,13 +17,21 @@ import (
 
 // Options of an Outside. ZooKeeper, ControllerID, Listener and OnInput are needed.
 type Options struct {
-	ZooKeeper    zkwatch.Options // OnInput in it is set by Dial
-	ControllerID int32
-	Listener     string // listener name on which brokers are called
-	Address      string // where to listen for brokers and clients; empty: 127.0.0.1:0
-	ClusterID    string
-	OnInput      func(model.Stimulus)
+	ZooKeeper      zkwatch.Options // OnInput in it is set by Dial
+	ControllerID   int32
+	Listener       string     // listener name on which brokers are called
+	Listeners      []Listener // where to listen for brokers and clients; none: Listener on 127.0.0.1:0
+	ClusterID      string     // empty: what /cluster/id says
+	Rack           string     // of this process, as brokers and clients are told
+	Relay          bool       // hand on to brokers what any broker may be asked
+	RequestTimeout time.Duration
+	OnInput        func(model.Stimulus)
+	OnFailure      func(error) // takes each failed attempt to reach a broker and each broken connection; may be nil
 }
+
+// Listener is a place where brokers and clients reach this process. A port of 0
+// is any free one.
+type Listener struct{ Name, Address string }
 
 // Outside performs a controller's steps.
 type Outside struct {
@@ -33,7 +41,9 @@ type Outside struct {
 	Server   *wire.Server
 	self     model.Broker
 
-	view atomic.Pointer[seen]
+	view      atomic.Pointer[seen]
+	clusterID atomic.Pointer[string]
+	brokers   *brokers
 
 	mu     sync.Mutex
 	alarms map[string]*time.Timer
@@ -49,20 +59,35 @@ type seen struct {
 func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	o := &Outside{opt: opt, alarms: map[string]*time.Timer{}}
 	o.view.Store(&seen{controller: -1})
-	o.Channels = wire.NewChannels(wire.Options{ControllerID: opt.ControllerID, Listener: opt.Listener, OnInput: opt.OnInput})
-	o.Server = wire.NewServer(wire.ServerOptions{OnInput: opt.OnInput, Cluster: o.cluster})
-	if opt.Address == "" {
-		opt.Address = "127.0.0.1:0"
+	o.clusterID.Store(&opt.ClusterID)
+	o.brokers = newBrokers(wire.DialPlain, opt.Listener)
+	failed := func(about string, err error) {
+		if opt.OnFailure != nil {
+			opt.OnFailure(fmt.Errorf("%s: %w", about, err))
+		}
 	}
-	addr, err := o.Server.Listen(opt.Address, opt.Listener)
-	if err != nil {
-		return nil, fmt.Errorf("listening for brokers on %s: %w", opt.Address, err)
+	o.Channels = wire.NewChannels(wire.Options{ControllerID: opt.ControllerID, Listener: opt.Listener, OnInput: opt.OnInput, RequestTimeout: opt.RequestTimeout,
+		OnFailure: func(broker int32, err error) { failed(fmt.Sprintf("broker %d", broker), err) }})
+	server := wire.ServerOptions{OnInput: opt.OnInput, Cluster: o.cluster, OnFailure: func(from string, err error) { failed("connection of "+from, err) }}
+	if opt.Relay {
+		server.Relay = &wire.Relay{Versions: o.brokers.versions, Dial: o.brokers.dialAny}
 	}
-	host, port, _ := net.SplitHostPort(addr.String())
-	n, _ := strconv.ParseInt(port, 10, 32)
-	o.self = model.Broker{ID: opt.ControllerID, Endpoints: []model.Endpoint{{Listener: opt.Listener, Protocol: "PLAINTEXT", Host: host, Port: int32(n)}}}
+	o.Server = wire.NewServer(server)
+	if len(opt.Listeners) == 0 {
+		opt.Listeners = []Listener{{opt.Listener, "127.0.0.1:0"}}
+	}
+	o.self = model.Broker{ID: opt.ControllerID, Rack: opt.Rack}
+	for _, l := range opt.Listeners {
+		e, err := o.listen(l)
+		if err != nil {
+			o.Server.Close()
+			return nil, err
+		}
+		o.self.Endpoints = append(o.self.Endpoints, e)
+	}
 	zk := opt.ZooKeeper
 	zk.OnInput = opt.OnInput
+	var err error
 	if o.Conn, err = zkwatch.Dial(ctx, zk); err != nil {
 		o.Server.Close()
 		return nil, err
@@ -70,12 +95,32 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	return o, nil
 }
 
+// listen opens a listener; brokers and clients are told the host as it was given.
+func (o *Outside) listen(l Listener) (model.Endpoint, error) {
+	e := model.Endpoint{Listener: l.Name, Protocol: "PLAINTEXT"}
+	addr, err := o.Server.Listen(l.Address, l.Name)
+	if err != nil {
+		return e, err
+	}
+	host, _, err := net.SplitHostPort(l.Address)
+	if err != nil {
+		return e, err
+	}
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return e, err
+	}
+	n, err := strconv.ParseInt(port, 10, 32)
+	e.Host, e.Port = host, int32(n)
+	return e, err
+}
+
 // Self is how brokers and clients reach this process.
 func (o *Outside) Self() model.Broker { return o.self }
 
 func (o *Outside) cluster() wire.Cluster {
 	s := o.view.Load()
-	return wire.Cluster{View: s.view, ControllerID: s.controller, ClusterID: o.opt.ClusterID, Self: &o.self}
+	return wire.Cluster{View: s.view, ControllerID: s.controller, ClusterID: *o.clusterID.Load(), Self: &o.self}
 }
 
 // SessionID is the id of the ZooKeeper session.
@@ -104,6 +149,9 @@ func (o *Outside) Perform(s model.Step) model.Result {
 		if err := o.Channels.Link(s.Broker, s.Up); err != nil {
 			r.Code = model.CodeConnectionLoss
 		}
+		o.linked(s)
+	case *model.Probe:
+		o.probe(s)
 	case *model.Reply:
 		o.Server.Reply(s)
 	case *model.Alarm:
@@ -113,6 +161,35 @@ func (o *Outside) Perform(s model.Step) model.Result {
 	}
 	r.At = time.Now().UnixMilli()
 	return r
+}
+
+// linked follows which brokers are there.
+func (o *Outside) linked(s *model.Link) {
+	if o.opt.Relay {
+		o.brokers.linked(s)
+	}
+	if s.Up && *o.clusterID.Load() == "" {
+		o.brokers.beside(func(context.Context) {
+			r := o.Conn.Do(&model.Call{Purpose: "get_cluster_id", Ops: []model.Op{{Kind: model.OpGet, Path: model.ClusterIDPath}}})
+			if len(r.Ops) != 1 || r.Ops[0].Code != model.CodeOK {
+				return
+			}
+			if id, err := model.DecodeClusterID(model.ClusterIDPath, r.Ops[0].Data); err == nil {
+				o.clusterID.Store(&id)
+			}
+		})
+	}
+}
+
+// probe asks brokers what they speak, in place of those asked before.
+func (o *Outside) probe(s *model.Probe) {
+	var endpoints []model.Endpoint
+	for i := range s.Brokers {
+		if e, ok := s.Brokers[i].Endpoint(o.opt.Listener); ok {
+			endpoints = append(endpoints, e)
+		}
+	}
+	o.brokers.ask(endpoints, func(v model.InterBrokerProtocol) { o.opt.OnInput(&model.ProtocolLearned{IBP: v}) })
 }
 
 // drawID is a random topic id that Kafka does not reserve and whose text does
@@ -170,4 +247,5 @@ func (o *Outside) Close() {
 	o.Server.Close()
 	o.Channels.Close()
 	o.Conn.Close()
+	o.brokers.close()
 }
