@@ -191,10 +191,13 @@ type Frame struct {
 	Now        int64  // ms since 1970
 	Run        RunState
 	StopReason string // why it rests, when Paused
-	Position   uint64 // of the step at hand; commands that step carry it
-	Connection Connection
-	Controller ControllerStatus
-	Progress   *Progress // nil when nothing is being loaded
+	// ContinuesAt is when a held controller goes on by itself unless a command
+	// comes, ms since 1970; 0: it does not.
+	ContinuesAt int64
+	Position    uint64 // of the step at hand; commands that step carry it
+	Connection  Connection
+	Controller  ControllerStatus
+	Progress    *Progress // nil when nothing is being loaded
 
 	View    *View // the controller's memory; in observe mode what follows from the tree
 	Brokers []BrokerStatus

@@ -12,7 +12,10 @@ import (
 
 // command carries out one command of the operator, in the loop.
 func (s *Session) command(ctx context.Context, c model.Command) {
-	s.dirty = true
+	s.dirty, s.commandedAt = true, s.opt.Clock()
+	if s.resigning {
+		return
+	}
 	if _, anew := c.(model.ResetLab); s.gone && !anew {
 		s.notice(model.Error, "refused: there is no lab any more; reset it")
 		return
@@ -28,6 +31,8 @@ func (s *Session) command(ctx context.Context, c model.Command) {
 		s.stepBy(c)
 	case model.Inspect:
 		s.subject, s.inspection = c.Subject, nil
+	case model.Explain:
+		s.explain(c.Subject)
 	case model.PreviewElection:
 		s.previewElection(ctx, c)
 	case model.RunElection:
@@ -37,6 +42,10 @@ func (s *Session) command(ctx context.Context, c model.Command) {
 	case model.ResetLab:
 		s.reset(ctx)
 	default:
+		if s.asksItself(c) {
+			s.askFor(c)
+			return
+		}
 		s.operate(ctx, c)
 	}
 }
@@ -144,41 +153,12 @@ func (s *Session) runElection(c model.RunElection) {
 	s.notice(model.Info, fmt.Sprintf("%s election of %d partitions queued", c.Strategy, len(tps)))
 }
 
-// operatorAsk marks the numbers of asks that this session made itself; no
-// listener numbers its own so high.
-const operatorAsk = 1 << 63
-
-// reassign asks the controller for a reassignment, as an admin client would.
-func (s *Session) reassign(c model.Reassign) {
-	if s.opt.Mode != model.LabMode && s.opt.Mode != model.ControlMode {
-		s.notice(model.Warn, "refused: in this mode kstate is no controller that could be asked")
-		return
-	}
-	s.asked++
-	s.accept(model.Input{At: s.opt.Clock(), Of: &model.Asked{ID: operatorAsk | s.asked, From: "operator",
-		Ask: &model.AlterPartitionReassignments{Partitions: []model.ReassignmentTarget{{TopicPartition: c.TopicPartition, Target: c.Target, Cancel: c.Cancel}}}}})
-}
-
-// answered tells the operator what the controller answered.
-func (s *Session) answered(r *model.Reply) {
-	a, ok := r.Answer.(*model.AlterPartitionReassignmentsAnswer)
-	if !ok {
-		return
-	}
-	if a.Error != model.ErrNone {
-		s.notice(model.Error, "reassignment refused: "+a.Error.String())
-	}
-	for _, p := range a.Partitions {
-		if p.Error == model.ErrNone {
-			s.notice(model.Info, "reassignment of "+p.TopicPartition.String()+" accepted")
-		} else {
-			s.notice(model.Error, fmt.Sprintf("reassignment of %s refused: %s", p.TopicPartition, p.Error))
-		}
-	}
-}
-
 // operate has the environment's owner do it, outside the loop.
 func (s *Session) operate(ctx context.Context, c model.Command) {
+	if s.opt.Operate == nil && s.opt.Mode == model.ControlMode {
+		s.notice(model.Warn, "refused: outside the lab kstate starts and stops no brokers")
+		return
+	}
 	if s.opt.Operate == nil {
 		s.notice(model.Warn, "refused: "+string(s.opt.Mode)+" mode is read only")
 		return

@@ -23,6 +23,7 @@ func (s *Session) showFrame(ctx context.Context) time.Duration {
 	}
 	s.peekStep(ctx)
 	s.peekSubject(ctx)
+	s.explainAnew(ctx)
 	f := s.frame()
 	s.dirty, s.lastFrame = false, time.Now()
 	select { // latest wins
@@ -37,10 +38,10 @@ func (s *Session) showFrame(ctx context.Context) time.Duration {
 func (s *Session) frame() model.Frame {
 	e := s.opt.Engine
 	v := e.View()
-	f := model.Frame{Mode: s.opt.Mode, ReadOnly: s.opt.Operate == nil, Source: s.opt.Source, Now: s.opt.Clock(),
+	f := model.Frame{Mode: s.opt.Mode, ReadOnly: s.opt.Operate == nil && s.opt.Mode != model.ControlMode, Source: s.opt.Source, Now: s.opt.Clock(),
 		Position: s.taken + 1, View: v, Event: e.Current(), At: e.At(), Edges: s.edges,
 		History: s.history.Snapshot(), Open: e.OpenRequests(batchShown),
-		Inspection: s.inspection, StepZnodes: s.stepZnodes, Preview: s.preview, Notices: s.notices}
+		Inspection: s.inspection, Explanation: s.why.explanation, StepZnodes: s.stepZnodes, Preview: s.preview, Notices: s.notices}
 	switch {
 	case s.inFlight != nil:
 		f.Run = model.Waiting
@@ -49,15 +50,10 @@ func (s *Session) frame() model.Frame {
 	default:
 		f.Run = model.Running
 	}
+	f.ContinuesAt = s.continuesAt()
 	f.Queue, f.QueueLen = e.Queue(queueShown)
 	f.Edges.ProposedPartition, f.Edges.ProposedReplica = partitionEdge(f.At), replicaEdge(f.At)
-	f.Controller = model.ControllerStatus{Status: "absent", ID: e.ActiveController(), Epoch: -1}
-	if f.Controller.ID >= 0 {
-		f.Controller.Status = "active"
-	}
-	if e.IsActive() {
-		f.Controller.Self, f.Controller.Epoch = true, v.Epoch
-	}
+	f.Controller = s.controllerStatus()
 	if s.opt.Connection != nil {
 		f.Connection = s.opt.Connection()
 	}
@@ -68,6 +64,19 @@ func (s *Session) frame() model.Frame {
 		f.Brokers = s.opt.Brokers(v)
 	}
 	return f
+}
+
+// controllerStatus is who holds the role, as the engine knows.
+func (s *Session) controllerStatus() model.ControllerStatus {
+	e := s.opt.Engine
+	st := model.ControllerStatus{Status: "absent", ID: e.ActiveController(), Epoch: -1}
+	if st.ID >= 0 {
+		st.Status = "active"
+	}
+	if e.IsActive() {
+		st.Self, st.Epoch = true, e.Epoch()
+	}
+	return st
 }
 
 // peekStep reads what the call at hand is about to overwrite, once per stop.

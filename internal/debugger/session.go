@@ -24,6 +24,9 @@ type Options struct {
 	Reset func(ctx context.Context) (Options, error)
 	// Peek reads a znode for the screen. It must not go through the engine.
 	Peek func(ctx context.Context, path string) model.Znode
+	// Explain answers why of a subject; it may read znodes with known.Peek, and
+	// runs outside the loop. Nil refuses the command.
+	Explain func(known Known, s model.Subject) (*model.Explanation, error)
 	// Channels, Brokers, Connection say how things stand; they must not block.
 	Channels   func() []model.Channel
 	Brokers    func(v *model.View) []model.BrokerStatus
@@ -38,6 +41,10 @@ type Options struct {
 	// Viewed is given the memory after each event, for listeners that answer
 	// metadata requests.
 	Viewed func(v *model.View, active bool)
+
+	// DeadMan is how long the controller may be held without a command; then it
+	// goes on by itself. 0: for ever.
+	DeadMan time.Duration
 
 	Clock  func() int64 // ms since 1970; nil: the wall clock
 	Paused bool         // hold at the first step
@@ -66,29 +73,34 @@ type Session struct {
 	jobs     []func() // results of work outside the loop, run inside it
 
 	// owned by the loop
-	mode       runMode
-	grain      model.Grain
-	stopReason string
-	inFlight   model.Step
-	taken      uint64 // steps settled
-	positions  uint64 // records made
-	history    *model.History
-	edges      model.Edges
-	notices    []model.Notice
-	noticeSeq  uint64
-	asked      uint64 // asks of the operator
-	inspection *model.Inspection
-	inspecting bool
-	subject    model.Subject
-	stepZnodes *model.StepZnodes
-	preview    *model.ElectionPreview
-	resetting  bool
-	gone       bool // the engine was closed and a reset gave no other
-	dirty      bool
-	lastFrame  time.Time
-	calls      chan callJob
-	asideAt    map[uint64]model.Step // steps of admin requests that are being performed
-	generation int                   // rises with each reset: late results of an old engine are dropped
+	mode        runMode
+	grain       model.Grain
+	stopReason  string
+	inFlight    model.Step
+	taken       uint64 // steps settled
+	positions   uint64 // records made
+	history     *model.History
+	edges       model.Edges
+	notices     []model.Notice
+	noticeSeq   uint64
+	asked       uint64 // asks of the operator
+	inspection  *model.Inspection
+	inspecting  bool
+	subject     model.Subject
+	stepZnodes  *model.StepZnodes
+	preview     *model.ElectionPreview
+	why         explaining
+	resetting   bool
+	gone        bool // the engine was closed and a reset gave no other
+	dirty       bool
+	lastFrame   time.Time
+	calls       chan callJob
+	asideAt     map[uint64]model.Step // steps of admin requests that are being performed
+	heldSince   int64                 // of a hold that the dead-man timer looks after; 0: there is none
+	commandedAt int64                 // when the operator's last command came
+	resigning   bool
+	resigned    chan struct{}
+	generation  int // rises with each reset: late results of an old engine are dropped
 }
 
 // callJob is a call to perform outside the loop, for the engine of a generation.
@@ -111,7 +123,7 @@ func NewSession(opt Options) *Session {
 	if opt.Clock == nil {
 		opt.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
-	s := &Session{opt: opt, frames: make(chan model.Frame, 1), wake: make(chan struct{}, 1), calls: make(chan callJob, 1)}
+	s := &Session{opt: opt, frames: make(chan model.Frame, 1), wake: make(chan struct{}, 1), calls: make(chan callJob, 1), resigned: make(chan struct{})}
 	s.start()
 	return s
 }
@@ -123,7 +135,9 @@ func (s *Session) start() {
 		s.mode, s.stopReason = paused, "started paused"
 	}
 	s.edges, s.inFlight, s.stepZnodes, s.preview, s.inspection = model.Edges{}, nil, nil, nil, nil
+	s.why = explaining{subject: s.why.subject}
 	s.positions, s.dirty = 0, true // taken goes on: a command must not fit a step of another engine
+	s.asideAt = map[uint64]model.Step{}
 	started := &model.Started{}
 	if s.opt.SessionID != nil {
 		started.Session = s.opt.SessionID()
@@ -197,7 +211,11 @@ func (s *Session) Run(ctx context.Context) {
 			}
 		}
 		s.restWhenIdle()
+		left := s.deadMan()
 		wait := s.showFrame(ctx)
+		if left > 0 {
+			wait = min(wait, left)
+		}
 		if s.mayTake() != nil || s.pending() {
 			continue
 		}
@@ -299,7 +317,7 @@ func (s *Session) perform(at model.Step) bool {
 		s.calls <- callJob{call, s.opt.Env, s.generation}
 		return false
 	}
-	if reply, ok := at.(*model.Reply); ok && reply.Ask&operatorAsk != 0 {
+	if reply, ok := isOperators(at); ok {
 		s.answered(reply)
 		s.settle(at, model.Result{At: s.opt.Clock()})
 		return true
@@ -319,6 +337,12 @@ func (s *Session) takeAsides() {
 			}
 			s.record(model.Record{At: s.opt.Clock(), Step: a.Step})
 			s.dirty = true
+			if reply, ok := isOperators(a.Step); ok {
+				s.answered(reply)
+				s.opt.Engine.SettleAside(a.ID, model.Result{At: s.opt.Clock()})
+				again = true
+				continue
+			}
 			call, ok := a.Step.(*model.Call)
 			if !ok {
 				s.opt.Engine.SettleAside(a.ID, s.opt.Env.Perform(a.Step))
@@ -372,6 +396,10 @@ func (s *Session) settle(at model.Step, r model.Result) {
 	}
 	if _, expire := end.Event.Event.(*model.Expire); expire && s.opt.Expired != nil {
 		s.opt.Expired()
+	}
+	if _, shut := end.Event.Event.(*model.ShutdownEventThread); shut && s.resigning {
+		s.resigning = false
+		close(s.resigned)
 	}
 	if s.opt.Viewed != nil {
 		s.opt.Viewed(s.opt.Engine.View(), s.opt.Engine.IsActive())
