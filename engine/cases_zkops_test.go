@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -56,6 +55,8 @@ type operationGiven struct {
 	ListedAtSecondCheck    bool                       `json:"listed_at_second_check"`
 	MarkedForDeletion      bool                       `json:"marked_for_deletion"`
 	To                     int32                      `json:"to"`
+	Data                   *string                    `json:"data"`
+	Children               []string                   `json:"children"`
 }
 
 // operations do what the cases call by name, and show the result in their words.
@@ -96,11 +97,7 @@ var operations = map[string]func(*bench, *operationGiven) (Object, error){
 // RunOperationCase runs one ZooKeeper operation of a controller.
 func RunOperationCase(t *testing.T, text []byte) {
 	var c operationCase
-	if err := Strict(text, &struct {
-		*operationCase
-		ID, What, Source, Note string
-		VerifiedBy             []string `json:"verified_by"`
-	}{operationCase: &c}); err != nil {
+	if err := json.Unmarshal(text, &c); err != nil {
 		t.Fatal(err)
 	}
 	do := operations[c.Operation]
@@ -359,7 +356,18 @@ func opCreateStates(b *bench, g *operationGiven) (Object, error) {
 	for _, r := range results {
 		codes = append(codes, r.Code.String())
 	}
-	return Object{"codes": codes}, err
+	return Object{"codes": codes, "created": b.statesOf(tps)}, err
+}
+
+// statesOf are those of the partitions whose state znode exists.
+func (b *bench) statesOf(tps []model.TopicPartition) []string {
+	out := []string{}
+	for _, tp := range tps {
+		if b.has(model.TopicPartitionStatePath(tp)) {
+			out = append(out, tp.String())
+		}
+	}
+	return out
 }
 
 func opSetStates(b *bench, g *operationGiven) (Object, error) {
@@ -580,7 +588,11 @@ const unknownVersion = -2
 func opGetDataAndVersion(b *bench, g *operationGiven) (Object, error) {
 	const path = "/data"
 	if g.Exists {
-		b.plant(path, []byte("x"), g.Version)
+		content := "x"
+		if g.Data != nil {
+			content = *g.Data
+		}
+		b.plant(path, []byte(content), g.Version)
 	}
 	data, stat, present, err := b.e.get("get", path)
 	out := Object{"data": nil, "version": unknownVersion}
@@ -607,7 +619,10 @@ func opConditionalUpdate(b *bench, g *operationGiven) (Object, error) {
 
 func opGetChildren(b *bench, g *operationGiven) (Object, error) {
 	if g.Exists {
-		b.create("/parent/child", nil)
+		b.create("/parent", nil)
+	}
+	for _, c := range g.Children {
+		b.create("/parent/"+c, nil)
 	}
 	names, err := b.e.children("/parent", false)
 	return Object{"children": append([]string{}, names...)}, err
@@ -673,12 +688,12 @@ func opBatch(b *bench, g *operationGiven) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range results {
-		if r.Code != model.CodeOK {
-			return nil, &keeperError{r.Code, "op " + strconv.Itoa(i)}
+	for _, r := range results {
+		if r.Code == model.CodeConnectionLoss {
+			return nil, &keeperError{r.Code, "a repeated op"}
 		}
 	}
-	return Object{"repeated": b.world.Repeated}, nil
+	return Object{"repeated": append([]int{}, b.world.Repeated...)}, nil
 }
 
 func opLogConfigs(b *bench, g *operationGiven) (Object, error) {
@@ -812,24 +827,24 @@ func opAddPartitions(b *bench, g *operationGiven) (Object, error) {
 	for _, id := range ids {
 		brokers = append(brokers, model.Broker{ID: id})
 	}
-	a := &model.TopicAssignment{Partitions: existing}
-	lists, err := b.e.morePartitions(&model.GrownTopic{Topic: "t", Count: g.To, Assignment: asked}, a, brokers, int(g.To)-len(existing))
-	if err != nil {
+	path := model.TopicPath("t")
+	b.create(path, model.EncodeTopic(model.TopicAssignment{Version: 3, Partitions: existing}))
+	var throttle int32
+	if err := b.e.growTopic(&model.GrownTopic{Topic: "t", Count: g.To, Assignment: asked}, brokers, &model.CreatePartitions{}, &throttle); err != nil {
 		if _, known := err.(*kafkaFailure); !known {
 			err = &adminFailure{"ADMIN_OPERATION"}
 		}
 		return nil, err
 	}
+	data, _, _ := b.store.Get(path)
+	grown, _, err := model.DecodeTopic(path, data)
+	if err != nil {
+		return nil, err
+	}
 	leaders, sets := []int32{}, [][]int32{}
-	for _, p := range existing {
-		leaders, sets = append(leaders, p.Replicas[0]), append(sets, p.Replicas)
-	}
-	for _, l := range lists {
-		leaders = append(leaders, l[0])
-		sets = append(sets, l)
-	}
-	for i := range sets {
-		sets[i] = slices.Sorted(slices.Values(sets[i]))
+	for _, p := range grown.Partitions {
+		leaders = append(leaders, p.Replicas[0])
+		sets = append(sets, slices.Sorted(slices.Values(p.Replicas)))
 	}
 	return Object{"leaders": leaders, "replica_sets": sets}, nil
 }
