@@ -71,6 +71,9 @@ func (d *dashboard) drawTabs(a area) {
 func (d *dashboard) drawStepRow(a area) {
 	f := d.frame
 	x := a.put(0, 0, runStyle(f.Run), " "+strings.ToUpper(f.Run.String())+" ") + 1
+	if f.Run == model.Paused && f.ContinuesAt > 0 {
+		x = a.put(x, 0, alarm, fmt.Sprintf(" goes on in %d s ", max(0, f.ContinuesAt-f.Now+999)/1000)) + 1
+	}
 	if !f.Connection.Connected {
 		x = a.put(x, 0, bad, "no connection: "+orNone(f.Connection.Text)) + 1
 	}
