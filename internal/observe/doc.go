@@ -5,7 +5,8 @@
 // What a controller has in its memory cannot be seen from outside; nothing here
 // pretends to.
 //
-// It may import kstate/model, kstate/zkwatch and kstate/internal/tree.
+// It may import kstate/model, kstate/zkwatch, kstate/internal/tree and
+// kstate/internal/explain.
 //
 // Duties of the caller:
 //   - The connection's gate is ReadOnly, and the connection is the observer's

@@ -60,6 +60,7 @@ type Observer struct {
 	shown     time.Time // the last frame
 
 	inspector inspector
+	why       explaining
 }
 
 // lost says since when changes are missed, and why.
@@ -118,6 +119,7 @@ func (o *Observer) Run(ctx context.Context) error {
 			o.dirty = true
 		case <-tick.C:
 			o.inspector.look(o.lost == nil)
+			o.explainAnew()
 			o.sendIfDue()
 		}
 	}
@@ -141,7 +143,7 @@ func (o *Observer) loadingNow() *model.Progress {
 
 func (o *Observer) apply(changes []zkwatch.Change) {
 	now := time.Now().UnixMilli()
-	o.dirty, o.brokers = true, nil
+	o.dirty, o.brokers, o.why.stale = true, nil, true
 	for i := range changes {
 		c := &changes[i]
 		switch c.Mark {
@@ -220,9 +222,14 @@ func (o *Observer) troublesAtFirst(now int64) {
 }
 
 func (o *Observer) command(c model.Command) {
-	if in, ok := c.(model.Inspect); ok {
-		o.inspector.choose(in.Subject)
+	switch c := c.(type) {
+	case model.Inspect:
+		o.inspector.choose(c.Subject)
 		o.dirty = true
+		return
+	case model.Explain:
+		o.why = explaining{subject: c.Subject, stale: true}
+		o.explainAnew()
 		return
 	}
 	o.notice(model.Warn, refusal(c))
@@ -277,7 +284,7 @@ func (o *Observer) frame() model.Frame {
 	}
 	return model.Frame{Mode: model.ObserveMode, ReadOnly: true, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
 		Connection: o.connection(), Controller: o.survey.Controller(), Progress: o.loadingNow(), View: o.survey.Freeze(), Brokers: o.brokers,
-		History: o.history.Snapshot(), Notices: o.notices, Inspection: o.inspector.inspection}
+		History: o.history.Snapshot(), Notices: o.notices, Inspection: o.inspector.inspection, Explanation: o.why.explanation}
 }
 
 // connection is not connected until what was missed has been read, whatever the

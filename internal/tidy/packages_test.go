@@ -32,7 +32,7 @@ var packages = map[string]rule{
 	"internal/tree":     {own: []string{"model"}},
 	"internal/explain":  {own: []string{"model", "engine", "internal/tree"}},
 	"internal/wire":     {own: []string{"model"}, modules: []string{kmsg}},
-	"internal/observe":  {own: []string{"model", "zkwatch", "internal/tree"}},
+	"internal/observe":  {own: []string{"model", "zkwatch", "internal/tree", "internal/explain"}},
 	"internal/inquiry":  {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
 	"internal/live":     {own: []string{"model", "zkwatch", "internal/wire"}},
 	"internal/standin":  {own: []string{"model", "internal/lab/zkserver"}},
