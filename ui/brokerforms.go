@@ -11,6 +11,8 @@ import (
 // isUp: the broker's process runs.
 func isUp(b *model.BrokerStatus) bool { return b.State == "live" || b.State == "shutting-down" }
 
+const noBroker = "there is none"
+
 // brokerForm asks for a broker out of those that fit.
 func brokerForm(d *dashboard, f form, fits func(*model.BrokerStatus) bool, make func(id int32) model.Command) *form {
 	var ids []int32
@@ -28,7 +30,7 @@ func brokerForm(d *dashboard, f form, fits func(*model.BrokerStatus) bool, make 
 	}
 	hint := "one of " + model.JoinIDs(ids)
 	if ids == nil {
-		hint = "there is none"
+		hint = noBroker
 	}
 	f.fields = []formField{newField("broker", preset, hint)}
 	f.build = func(d *dashboard, v []string) (model.Command, error) {
@@ -66,9 +68,9 @@ func newStart(d *dashboard) dialog {
 		about: []string{"A broker that is down starts with the data it had.", "new adds one that never was."}},
 		func(b *model.BrokerStatus) bool { return !isUp(b) }, func(id int32) model.Command { return model.StartBroker{Broker: id} })
 	byID := f.build
-	f.fields[0].hint += ", or new"
+	f.fields[0].hint = strings.Replace(f.fields[0].hint, noBroker, "none is down", 1) + ", or new"
 	if f.fields[0].input.value() == "" {
-		f.fields[0].input = newInput(firstDown(d))
+		f.fields[0].input = newProposal(firstDown(d))
 	}
 	f.build = func(d *dashboard, v []string) (model.Command, error) {
 		if strings.EqualFold(v[0], "new") {

@@ -46,10 +46,10 @@ func (d *dashboard) drawKeys(a area) {
 
 // footerKeys are the keys that work now, the most useful first: those that look
 // at what this view shows, those that run the controller, those that change what
-// this view shows, and others. Where the steps would take too much room, they
+// this view shows, and the others that change the cluster. Where the steps would take too much room, they
 // come as one.
 func (d *dashboard) footerKeys(room int) []key.Help {
-	var look, run, steps, near, rest []key.Help
+	var look, run, steps, near, rest, more []key.Help
 	for i := range d.keys {
 		b := &d.keys[i]
 		isNear := slices.Contains(b.near, d.view) && (b.Keys()[0] != "end" || d.log.back)
@@ -66,6 +66,8 @@ func (d *dashboard) footerKeys(room int) []key.Help {
 			near = append(near, b.shown(d))
 		case b.footer:
 			rest = append(rest, b.shown(d))
+		case b.group == clusterGroup:
+			more = append(more, b.shown(d))
 		}
 	}
 	all := slices.Concat(look, run, steps)
@@ -75,7 +77,7 @@ func (d *dashboard) footerKeys(room int) []key.Help {
 			all = append(all, oneOf(steps, "step"))
 		}
 	}
-	return slices.Concat(all, near, rest)
+	return slices.Concat(all, near, rest, more)
 }
 
 // oneOf is several keys as one entry.

@@ -37,7 +37,7 @@ const (
 )
 
 func newField(label, value, hint string) formField {
-	return formField{label: label, hint: hint, input: newInput(value)}
+	return formField{label: label, hint: hint, input: newProposal(value)}
 }
 
 func (f *form) title() string { return f.name }

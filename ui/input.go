@@ -16,7 +16,10 @@ const inputLimit = 1000
 // input is a line that is being typed. Bubbles' text field edits it; it is drawn
 // here, because a field may hold what a terminal must not get as it is, and
 // because the screen is made of cells.
-type input struct{ field textinput.Model }
+type input struct {
+	field    textinput.Model
+	proposed bool // the text was not typed: it stands for itself, or is replaced as a whole
+}
 
 // newInput is a field with a text in it and the cursor behind it.
 func newInput(text string) input {
@@ -30,7 +33,14 @@ func newInput(text string) input {
 	f.Focus()
 	f.SetValue(printable(text))
 	f.CursorEnd()
-	return input{f}
+	return input{field: f}
+}
+
+// newProposal is a field with a text that the first character typed replaces.
+func newProposal(text string) input {
+	in := newInput(text)
+	in.proposed = text != ""
+	return in
 }
 
 func (in *input) value() string { return in.field.Value() }
@@ -40,6 +50,10 @@ func (in *input) value() string { return in.field.Value() }
 // the clipboard is that of the machine that kstate runs on.
 func (in *input) press(k tea.KeyPressMsg) {
 	k.Text = printable(k.Text)
+	if in.replaces(k) {
+		in.field.Reset()
+	}
+	in.proposed = false
 	last := in.field.Position() == len([]rune(in.value()))-1
 	if last && key.Matches(k, in.field.KeyMap.DeleteWordForward) {
 		k = tea.KeyPressMsg{Code: tea.KeyDelete} // bubbles 2.2.1 panics on a word of one character at the end
@@ -47,8 +61,18 @@ func (in *input) press(k tea.KeyPressMsg) {
 	in.field, _ = in.field.Update(k)
 }
 
+// replaces: the key types over a proposed text, or takes it away.
+func (in *input) replaces(k tea.KeyPressMsg) bool {
+	m := &in.field.KeyMap
+	return in.proposed && (k.Text != "" || key.Matches(k, m.DeleteCharacterBackward, m.DeleteCharacterForward))
+}
+
 // insert adds the printable part of a pasted text at the cursor.
 func (in *input) insert(s string) {
+	if in.proposed {
+		in.field.Reset()
+		in.proposed = false
+	}
 	in.field, _ = in.field.Update(tea.PasteMsg{Content: printable(s)})
 }
 
@@ -69,7 +93,11 @@ func (in *input) draw(a area, focused bool) {
 	for from < at && width(string(text[from:at])) >= a.w {
 		from++
 	}
-	a.put(0, 0, field, string(text[from:]))
+	st := field
+	if focused && in.proposed {
+		st |= selected
+	}
+	a.put(0, 0, st, string(text[from:]))
 	if x := width(string(text[from:at])); focused && x < a.w {
 		a.c.cells[a.y*a.c.w+a.x+x].style = field | selected
 	}

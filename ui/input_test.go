@@ -48,6 +48,32 @@ func TestInputDropsControlCharacters(t *testing.T) {
 	}
 }
 
+// A proposed text goes when something is typed or pasted over it, or as a whole
+// when it is taken away, and stays when the cursor is moved into it.
+func TestProposedText(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		want string
+	}{
+		{nil, "12"}, {[]string{"'3"}, "3"}, {[]string{"'34"}, "34"}, {[]string{"backspace"}, ""}, {[]string{"delete", "'5"}, "5"},
+		{[]string{"left", "'3"}, "132"}, {[]string{"end", "'3"}, "123"}, {[]string{"end", "backspace"}, "1"},
+	} {
+		s := newScreen(labFrame(), 80, 24).typed("C", "tab")
+		in := &s.dialogs[0].(*form).fields[1].input
+		*in = newProposal("12")
+		if s.typed(c.keys...); in.value() != c.want {
+			t.Errorf("after %v the field holds %q, want %q", c.keys, in.value(), c.want)
+		}
+	}
+	in := newProposal("12")
+	if in.insert("7"); in.value() != "7" {
+		t.Errorf("after a paste the field holds %q", in.value())
+	}
+	if in := newProposal(""); in.proposed {
+		t.Error("an empty field proposes something")
+	}
+}
+
 // The cursor stays visible in a field that is too narrow for its text.
 func TestInputShowsTheCursor(t *testing.T) {
 	in := newInput("abcdefghijklmnopqrstuvwxyz")

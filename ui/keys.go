@@ -98,7 +98,7 @@ func keyTable() []binding {
 		{Binding: bind("first", "home", "g"), does: "to the first row", group: lookGroup, disabled: cannotMove, run: move(moveHome)},
 		{Binding: bind("last", "end", "G"), does: "to the last row; the log follows again", group: lookGroup, near: []view{logView}, disabled: cannotMove, run: move(moveEnd)},
 		{Binding: bind("left", "left", "h"), does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
-		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, near: []view{topicsView, partitionsView}, disabled: cannotMoveSideways, run: move(moveRight)},
+		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, near: []view{topicsView, partitionsView, inspectorView}, disabled: cannotMoveSideways, run: move(moveRight)},
 		{Binding: bind("help", "?"), does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
 		{Binding: bind("notices", "N"), does: "what was said at the bottom of the screen so far", group: lookGroup, run: open(newNotices)},
 		{Binding: bind("redraw", "ctrl+l"), does: "draw the screen anew", group: lookGroup, run: func(*dashboard) tea.Cmd { return tea.ClearScreen }},
@@ -139,6 +139,8 @@ func (b *binding) label(d *dashboard) string {
 		return "parts"
 	case k == "right" && d.view == partitionsView:
 		return "replica"
+	case k == "right" && d.view == inspectorView:
+		return "sideways"
 	case k == "esc" && d.view != inspectorView:
 		return "clear filter"
 	case k == "end" && d.view == logView:

@@ -28,7 +28,7 @@ func (l *topicList) draw(a area, f *model.Frame, focused bool) {
 		t := v.Topic(name)
 		topicTable.row(a, y, topicStyle(t), name, itoa(t.PartitionCount()), itoa(t.PartitionCounts[model.OfflinePartition]),
 			itoa(replicaCount(t)), itoa(t.ReplicaCounts[model.OfflineReplica]), topicNotes(v, t))
-		if name == l.cursor {
+		if focused && name == l.cursor {
 			a.mark(y)
 		}
 	}
@@ -119,12 +119,12 @@ func (l *partitionList) draw(a area, f *model.Frame, focused bool) {
 	a = a.below(1)
 	rows := l.rows(l.source(v), a.h)
 	for y, tp := range rows {
-		l.drawRow(a, y, v, tp)
+		l.drawRow(a, y, v, tp, focused && tp == l.cursor)
 	}
 	noRows(a, len(rows), &l.filter, "no partitions")
 }
 
-func (l *partitionList) drawRow(a area, y int, v *model.View, tp model.TopicPartition) {
+func (l *partitionList) drawRow(a area, y int, v *model.View, tp model.TopicPartition, chosen bool) {
 	p := v.Partition(tp)
 	leader, epoch, isr := "-", "-", "-"
 	if r := p.Leadership; r != nil {
@@ -135,7 +135,7 @@ func (l *partitionList) drawRow(a area, y int, v *model.View, tp model.TopicPart
 		st = bad
 	}
 	partitionTable.row(a, y, st, tp.String(), shortState(p), leader, epoch, isr, model.JoinIDs(p.Assignment.Replicas), partitionNotes(p))
-	if tp != l.cursor {
+	if !chosen {
 		return
 	}
 	a.mark(y)
@@ -271,7 +271,7 @@ func (l *brokerList) draw(a area, f *model.Frame, focused bool) {
 			epoch = itoa(int(b.Epoch))
 		}
 		brokerTable.row(a, y, brokerStyle(b.State), itoa(id), b.State, epoch, itoa(b.Leads), itoa(b.Replicas), strings.Join(b.Endpoints, " "))
-		if id == l.cursor {
+		if focused && id == l.cursor {
 			a.mark(y)
 		}
 	}
