@@ -149,7 +149,7 @@ func (b *bench) start(ctx context.Context) (debugger.Options, error) {
 	cfg.Self = &self
 	eng := engine.New(cfg)
 	options := debugger.Options{Engine: eng, Env: out, Mode: model.LabMode, Source: l.Addr(), Operate: l.Operate, Reset: b.reset,
-		Peek: out.Peek, Channels: out.Channels.Snapshot, Brokers: l.Brokers, Connection: out.Connection, SessionID: out.SessionID, Expired: out.Conn.Proceed, Viewed: out.Viewed, Paused: b.paused}
+		Peek: out.Peek, Explain: explainMemory, Channels: out.Channels.Snapshot, Brokers: l.Brokers, Connection: out.Connection, SessionID: out.SessionID, Expired: out.Conn.Proceed, Viewed: out.Viewed, Paused: b.paused}
 	if b.log != nil {
 		options.Recorded = (&debugger.StateChangeLog{W: b.log, ControllerID: id, Epoch: eng.Epoch}).Record
 	}

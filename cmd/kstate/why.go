@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"kstate/internal/debugger"
 	"kstate/internal/explain"
 	"kstate/model"
 )
@@ -73,4 +74,9 @@ func why(inv *invocation, kind model.SubjectKind) error {
 		return &exitCode{code: exitFound}
 	}
 	return nil
+}
+
+// explainMemory explains what a controller of this process remembers.
+func explainMemory(k debugger.Known, s model.Subject) (*model.Explanation, error) {
+	return explain.OfMemory(explain.Memory{View: k.View, Controller: k.Controller, Config: k.Config, Channels: k.Channels, Queued: k.Queued, Peek: k.Peek}).Explain(s)
 }
