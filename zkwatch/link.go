@@ -144,7 +144,10 @@ func (l *link) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// forward sends a frame of the client, after the gate has seen it.
+// forward sends a frame of the client, after the gate has seen it. A dead link
+// is no error here, for the client's reading goroutine learns of it: go-zookeeper
+// answers a request twice whose write failed, into a channel with room for one.
+// Where the caller has left, as all do when the client closes, it would never end.
 func (l *link) forward(p []byte) error {
 	d := decoder{b: p[4:]}
 	xid, op := d.int32(), d.int32()
@@ -154,12 +157,14 @@ func (l *link) forward(p []byte) error {
 	r := &request{op: op}
 	switch op {
 	case opPing:
-		return l.put(p)
+		_ = l.put(p)
+		return nil
 	case opClose:
 	default:
 		r.flight = l.s.announcedFor(op, d.b)
 		if r.flight == nil {
-			return fmt.Errorf("ZooKeeper %s: %s that nobody asked for was not sent", l.server, opName(op))
+			l.close(fmt.Errorf("ZooKeeper %s: %s that nobody asked for was not sent", l.server, opName(op)))
+			return nil
 		}
 		defer r.flight.wasSent()
 	}
@@ -173,13 +178,13 @@ func (l *link) forward(p []byte) error {
 	if r.flight != nil && r.flight.watch {
 		p = armed(p)
 	}
-	if !l.expect(xid, r) {
-		return net.ErrClosed
+	if l.expect(xid, r) {
+		if r.flight != nil {
+			r.flight.wasSent() // its place in the order is certain
+		}
+		_ = l.put(p) // on failure the link is closed
 	}
-	if r.flight != nil {
-		r.flight.wasSent() // its place in the order is certain
-	}
-	return l.put(p)
+	return nil
 }
 
 // armed is a read's frame with its watch flag, the last byte, set. go-zookeeper
