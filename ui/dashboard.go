@@ -226,6 +226,7 @@ func (d *dashboard) enter() tea.Cmd {
 
 func (d *dashboard) inspect() tea.Cmd {
 	s := d.chosen()
+	d.stopExplaining()
 	d.inspector.choose(s)
 	d.show(inspectorView)
 	d.do(model.Inspect{Subject: s})

@@ -12,6 +12,7 @@ import (
 type inspector struct {
 	scroll
 	subject  model.Subject
+	why      bool // the subject is explained, in the place of memory and znodes
 	payloads payloads
 	decoded  decoded
 
@@ -24,11 +25,11 @@ type inspector struct {
 const twoColumns = 70
 
 func (in *inspector) choose(s model.Subject) {
-	in.subject, in.scroll = s, scroll{}
+	in.subject, in.scroll, in.why = s, scroll{}, false
 }
 
 func (in *inspector) draw(a area, f *model.Frame, focused bool) {
-	a = a.title("Inspector", focused, subjectName(in.subject))
+	a = in.title(a, f, focused)
 	in.narrow, in.lineWidth, in.stepWidth = a.w < twoColumns, a.w, a.w
 	if !in.narrow {
 		in.lineWidth = a.w - leftColumn(a.w) - 2
@@ -52,6 +53,10 @@ func (in *inspector) drawSubject(a area, f *model.Frame) {
 		a.put(1, 0, faint, "Nothing chosen: enter on a topic, partition, replica or broker inspects it.")
 		return
 	}
+	if in.why {
+		in.drawWhy(a, f)
+		return
+	}
 	c := columns{left: in.memory(f), right: in.znodes(f)}
 	in.fit(c.height(a.w), a.h)
 	c.draw(a, in.scroll)
@@ -68,6 +73,8 @@ func subjectName(s model.Subject) string {
 		return "replica " + model.Replica{TopicPartition: model.TP(s.Topic, s.Partition), Broker: s.Broker}.String()
 	case model.BrokerSubject:
 		return "broker " + itoa(s.Broker)
+	case model.LeadershipSubject, model.ControllerSubject:
+		return s.Kind.String()
 	}
 	return ""
 }
@@ -85,7 +92,15 @@ func (c columns) height(w int) int {
 	if c.beside(w) {
 		return max(len(c.left), len(c.right))
 	}
-	return len(c.left) + len(c.right)
+	return len(c.stacked())
+}
+
+// stacked are the two, one above the other.
+func (c columns) stacked() []line {
+	if len(c.left) == 0 || len(c.right) == 0 {
+		return append(slices.Clip(c.left), c.right...)
+	}
+	return append(append(slices.Clip(c.left), nil), c.right...)
 }
 
 // draw shows the lines from the scrolled place on. Where not all fit, the last
@@ -96,8 +111,7 @@ func (c columns) draw(a area, s scroll) {
 		a = a.sub(0, 0, a.w, a.h-1)
 	}
 	if !c.beside(a.w) {
-		all := append(slices.Clip(c.left), c.right...)
-		drawLines(a, all, s)
+		drawLines(a, c.stacked(), s)
 		return
 	}
 	half := leftColumn(a.w)

@@ -44,7 +44,7 @@ func bind(name string, keys ...string) key.Binding {
 func keyTable() []binding {
 	return []binding{
 		{Binding: bind("pause", "space"), does: "hold at the next step, or continue when held", group: runGroup, footer: true,
-			disabled: noFrame, run: (*dashboard).togglePause},
+			disabled: cannotHold, run: (*dashboard).togglePause},
 		{Binding: bind("continue", "c"), does: "run on", group: runGroup,
 			disabled: isRunning, run: command(func(*dashboard) model.Command { return model.Continue{} })},
 		{Binding: bind("event", "e"), does: "take the step at hand and hold at the next event", group: runGroup, footer: true,
@@ -77,6 +77,10 @@ func keyTable() []binding {
 
 		{Binding: bind("inspect", "enter"), does: "show memory and znodes of the chosen topic, partition, replica or broker; in the log the whole record, in the graphs the step at hand", group: lookGroup, near: []view{graphsView, topicsView, partitionsView, brokersView, deletionView, logView},
 			disabled: nothingToEnter, run: (*dashboard).enter},
+		{Binding: bind("why", "w"), does: "why of the chosen topic, partition, replica or broker: what holds it, on what evidence, and what would change that; in other views of the controller. Again: memory and znodes", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, deletionView, inspectorView},
+			disabled: nothingToExplain, run: (*dashboard).explain},
+		{Binding: bind("balance", "W"), does: "how leadership is spread over the brokers, and what the automatic balancer would do", group: lookGroup, near: []view{brokersView},
+			disabled: noFrame, run: (*dashboard).explainLeadership},
 		{Binding: bind("filter", "/"), does: "show only what contains a text; topic-12 finds one partition", group: lookGroup, near: []view{topicsView, partitionsView, brokersView},
 			disabled: noFilter, run: (*dashboard).openPrompt},
 		{Binding: bind("back", "esc"), does: "close a dialog, clear a filter, leave the inspector", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, inspectorView},
@@ -141,6 +145,8 @@ func (b *binding) label(d *dashboard) string {
 		return "replica"
 	case k == "right" && d.view == inspectorView:
 		return "sideways"
+	case k == "w" && d.view == inspectorView && d.inspector.why:
+		return "memory"
 	case k == "esc" && d.view != inspectorView:
 		return "clear filter"
 	case k == "end" && d.view == logView:
@@ -158,7 +164,17 @@ func noFrame(d *dashboard) string {
 	return ""
 }
 
+func cannotHold(d *dashboard) string {
+	if d.frame != nil && d.frame.Mode == model.ObserveMode {
+		return "observe mode shows the cluster's own controller, which cannot be held"
+	}
+	return noFrame(d)
+}
+
 func isRunning(d *dashboard) string {
+	if why := cannotHold(d); why != "" {
+		return why
+	}
 	if d.frame != nil && d.frame.Run == model.Running {
 		return "it is running already"
 	}
@@ -166,6 +182,9 @@ func isRunning(d *dashboard) string {
 }
 
 func cannotStep(d *dashboard) string {
+	if why := cannotHold(d); why != "" {
+		return why
+	}
 	if d.frame != nil && d.frame.Run == model.Running {
 		return "it is running: pause first (space)"
 	}

@@ -70,7 +70,11 @@ func (d *dashboard) drawTabs(a area) {
 // drawStepRow says whether it runs, and the step at hand.
 func (d *dashboard) drawStepRow(a area) {
 	f := d.frame
-	x := a.put(0, 0, runStyle(f.Run), " "+strings.ToUpper(f.Run.String())+" ") + 1
+	run := f.Run.String()
+	if f.Mode == model.ObserveMode { // nothing runs here: the controller is the cluster's
+		run = "follows"
+	}
+	x := a.put(0, 0, runStyle(f.Run), " "+strings.ToUpper(run)+" ") + 1
 	if f.Run == model.Paused && f.ContinuesAt > 0 {
 		x = a.put(x, 0, alarm, fmt.Sprintf(" goes on in %d s ", max(0, f.ContinuesAt-f.Now+999)/1000)) + 1
 	}
@@ -90,6 +94,8 @@ func (d *dashboard) drawStepRow(a area) {
 		x = a.put(x, 0, faint, fmt.Sprintf("between events, %d queued", f.QueueLen))
 	case f.Run == model.Paused:
 		x = a.put(x, 0, faint, "idle; the next event will be held")
+	case f.Mode == model.ObserveMode:
+		x = a.put(x, 0, faint, "the tree, as it changes")
 	default:
 		x = a.put(x, 0, faint, "idle")
 	}
