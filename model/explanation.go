@@ -167,9 +167,9 @@ func (l *explanationLines) more(n int) {
 
 func (l *explanationLines) cause(c *Cause) {
 	l.add(BlankLine, 0, "")
-	kind, text := RemarkLine, c.What
+	kind, text := RemarkLine, "note: "+c.What
 	if c.Holds {
-		kind = HoldsLine
+		kind, text = HoldsLine, c.What
 	}
 	if c.Subject != "" {
 		text += ": " + c.Subject

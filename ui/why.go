@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -36,7 +37,11 @@ func (in *inspector) explanation(f *model.Frame) *model.Explanation {
 func (in *inspector) drawWhy(a area, f *model.Frame) {
 	lines := in.whyLines(f, a.w)
 	in.fit(len(lines), a.h)
-	columns{left: lines}.drawOne(a, in.scroll)
+	if rest := len(lines) - in.y - a.h; rest > 0 && a.h > 0 {
+		a.put(0, a.h-1, faint, fmt.Sprintf("↓ %d more lines", rest+1))
+		a = a.sub(0, 0, a.w, a.h-1)
+	}
+	drawLines(a, lines, in.scroll)
 }
 
 // whyLines are the lines of the explanation, broken to a width but for tables.
