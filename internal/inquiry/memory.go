@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kstate/engine"
 	"kstate/model"
 )
 
@@ -73,6 +74,9 @@ type Request struct {
 	Partitions []string `json:"partitions"`
 }
 
+// controllerMoved is the exception of a controller that finds the role taken.
+const controllerMoved = "ControllerMovedException"
+
 // TakeOver lets the controller run for the role and take over.
 func (c *Copy) TakeOver() (*Takeover, error) {
 	c.world.Push(&model.Started{Session: c.world.Session})
@@ -85,13 +89,15 @@ func (c *Copy) TakeOver() (*Takeover, error) {
 		return out, nil
 	}
 	err := c.engine.TakeoverError()
-	loop := err != nil
-	if err == nil {
-		err = c.failed
-	}
+	class := engine.ExceptionClass(err)
+	loop := err != nil && class != controllerMoved
 	out.CrashLoop = &loop
+	if !loop { // it did not get the role, and waits
+		err = c.failed
+		class = engine.ExceptionClass(err)
+	}
 	if err != nil {
-		out.ErrorClass, out.Error = exceptionOf(err), err.Error()
+		out.ErrorClass, out.Error = class, err.Error()
 	}
 	return out, nil
 }

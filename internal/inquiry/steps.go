@@ -7,12 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"kstate/engine"
 	"kstate/internal/lab/zkserver"
 	"kstate/model"
 )
-
-func exceptionOf(err error) string { return engine.ExceptionClass(err) }
 
 // Step is one step of a file: something that happens to a controller that has
 // just taken over. Which fields belong to Do, the format of tree files says.
@@ -74,11 +71,11 @@ func (c *Copy) do(s *Step, a *After) error {
 	case "broker_up":
 		return c.startBroker(s.Broker)
 	case "create":
-		return c.apply(zkserver.Create(c.path(s.Path), s.data(), zkserver.Persistent))
+		return c.create(s)
 	case "set":
 		return c.apply(zkserver.Set(c.path(s.Path), s.data(), zkserver.AnyVersion))
 	case "delete":
-		return c.apply(zkserver.Delete(c.path(s.Path), zkserver.AnyVersion))
+		return c.deleteTree(c.path(s.Path))
 	case "alter_partition":
 		return c.alterPartition(s, a)
 	case "reassign":
@@ -90,6 +87,28 @@ func (c *Copy) do(s *Step, a *After) error {
 		return nil
 	}
 	return fmt.Errorf("no such step")
+}
+
+// create makes a znode with its missing parents.
+func (c *Copy) create(s *Step) error {
+	path := c.path(s.Path)
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			c.store.Apply(0, zkserver.Create(path[:i], nil, zkserver.Persistent))
+		}
+	}
+	return c.apply(zkserver.Create(path, s.data(), zkserver.Persistent))
+}
+
+// deleteTree deletes a znode and what is below it.
+func (c *Copy) deleteTree(path string) error {
+	names, _, _ := c.store.Children(path)
+	for _, n := range names {
+		if err := c.deleteTree(path + "/" + n); err != nil {
+			return err
+		}
+	}
+	return c.apply(zkserver.Delete(path, zkserver.AnyVersion))
 }
 
 func (s *Step) data() []byte {
