@@ -186,7 +186,7 @@ func (l *explanationLines) cause(c *Cause) {
 		if i > 0 {
 			lead = "        or when "
 		}
-		l.add(ResumesLine, 4, lead+text)
+		l.add(ResumesLine, 10, lead+text)
 	}
 }
 

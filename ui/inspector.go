@@ -30,6 +30,10 @@ func (in *inspector) choose(s model.Subject) {
 
 func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 	a = in.title(a, f, focused)
+	if in.why {
+		in.drawWhy(a, f)
+		return
+	}
 	in.narrow, in.lineWidth, in.stepWidth = a.w < twoColumns, a.w, a.w
 	if !in.narrow {
 		in.lineWidth = a.w - leftColumn(a.w) - 2
@@ -51,10 +55,6 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 func (in *inspector) drawSubject(a area, f *model.Frame) {
 	if in.subject.Kind == model.NoSubject {
 		a.put(1, 0, faint, "Nothing chosen: enter on a topic, partition, replica or broker inspects it.")
-		return
-	}
-	if in.why {
-		in.drawWhy(a, f)
 		return
 	}
 	c := columns{left: in.memory(f), right: in.znodes(f)}
