@@ -80,10 +80,14 @@ func entrySpans(out line, v reflect.Value) line {
 		switch {
 		case ok && f.Anonymous:
 			out = append(out, span{strong, text})
-		case ok && f.Name == "Leadership": // its text begins with a name of its own
+		case ok && f.Name == "Leadership" && !v.Field(i).IsNil(): // its text begins with a name of its own
 			out = append(out, span{plain, "  " + text})
 		case ok:
-			out = append(out, span{faint, "  " + fieldName(f.Name) + " "}, span{plain, text})
+			gap := "  "
+			if len(out) == 0 {
+				gap = ""
+			}
+			out = append(out, span{faint, gap + fieldName(f.Name) + " "}, span{plain, text})
 		default:
 			out = entrySpans(out, v.Field(i))
 		}

@@ -47,12 +47,12 @@ func (d *dashboard) drawKeys(a area) {
 // footerKeys are the keys that work now, the most useful first: those that look
 // at what this view shows, those that run the controller, those that change what
 // this view shows, and the others that change the cluster. Where the steps would take too much room, they
-// come as one.
+// come as one, and those that look give way.
 func (d *dashboard) footerKeys(room int) []key.Help {
 	var look, run, steps, near, rest, more []key.Help
 	for i := range d.keys {
 		b := &d.keys[i]
-		isNear := slices.Contains(b.near, d.view) && (b.Keys()[0] != "end" || d.log.back)
+		isNear := slices.Contains(b.near, d.view) && !d.idle(b)
 		switch {
 		case b.why(d) != "":
 		case b.group == lookGroup && isNear:
@@ -72,12 +72,32 @@ func (d *dashboard) footerKeys(room int) []key.Help {
 	}
 	all := slices.Concat(look, run, steps)
 	if keysWidth(all)+keyGap > room {
-		all = slices.Concat(look, run)
 		if len(steps) > 0 {
-			all = append(all, oneOf(steps, "step"))
+			run = append(run, oneOf(steps, "step"))
 		}
+		all = slices.Concat(fitting(look, room-keysWidth(run)-keyGap), run)
 	}
 	return slices.Concat(all, near, rest, more)
+}
+
+// idle: the key works, but there is no use for it now.
+func (d *dashboard) idle(b *binding) bool {
+	switch b.Keys()[0] {
+	case "end":
+		return !d.log.back
+	case "/": // esc is more useful
+		return d.filterText() != ""
+	}
+	return false
+}
+
+// fitting are the keys, from the first on, that fit.
+func fitting(keys []key.Help, room int) []key.Help {
+	n := len(keys)
+	for n > 0 && keysWidth(keys[:n])+keyGap > room {
+		n--
+	}
+	return keys[:n]
 }
 
 // oneOf is several keys as one entry.

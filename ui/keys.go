@@ -148,7 +148,7 @@ func (b *binding) label(d *dashboard) string {
 	case k == "w" && d.view == inspectorView && d.inspector.why:
 		return "memory"
 	case k == "esc" && d.view != inspectorView:
-		return "clear filter"
+		return "show all"
 	case k == "end" && d.view == logView:
 		return "follow"
 	}

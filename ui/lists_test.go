@@ -226,3 +226,25 @@ func TestLogStaysWhenScrolledBack(t *testing.T) {
 		t.Errorf("the log shows records that are gone: %q", row)
 	}
 }
+
+// The log's cursor is on one record; moving it scrolls only where it must.
+func TestLogCursor(t *testing.T) {
+	f := labFrame()
+	f.History = sampleHistory(100).Snapshot()
+	s := newScreen(f, 80, 24).typed("7")
+	s.draw()
+	for _, c := range []struct {
+		key  string
+		at   uint64
+		back bool
+	}{{"up", 99, true}, {"up", 98, true}, {"down", 99, true}, {"down", 100, false}, {"down", 100, false}, {"home", 1, true}, {"up", 1, true}, {"pgdown", 17, true}, {"end", 100, false}, {"pgup", 84, true}} {
+		s.typed(c.key)
+		if r := s.log.chosen(f.History); r.Position != c.at || s.log.back != c.back {
+			t.Errorf("after %s the cursor is on %d, scrolled back %v, want %d, %v", c.key, r.Position, s.log.back, c.at, c.back)
+		}
+	}
+	empty := newScreen(labFrame(), 80, 24).typed("7", "up", "enter")
+	if len(empty.dialogs) != 0 || !strings.Contains(empty.text(), "nothing has happened yet") {
+		t.Errorf("an empty log:\n%s", empty.text())
+	}
+}

@@ -1,0 +1,78 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"kstate/model"
+)
+
+// The last row of 80 columns has, in each view, the keys that matter there, and
+// when the controller is held those that step it.
+func TestFooterByView(t *testing.T) {
+	for _, c := range []struct {
+		view view
+		keys []string // pressed before
+		has  []string
+	}{
+		{graphsView, nil, []string{"enter step at hand", "space continue", "e b t i step"}},
+		{topicsView, nil, []string{"enter inspect", "w why", "/ filter", "space continue", "e b t i step"}},
+		{topicsView, []string{"/", "'ord", "enter"}, []string{"enter inspect", "esc show all", "space continue"}},
+		{partitionsView, nil, []string{"enter inspect", "/ filter", "e b t i step"}},
+		{brokersView, nil, []string{"enter inspect", "space continue", "e b t i step"}},
+		{deletionView, []string{"down"}, []string{"enter inspect", "e b t i step"}},
+		{requestsView, nil, []string{"e event", "b batch", "t transition", "i I/O"}},
+		{logView, nil, []string{"enter whole record", "e b t i step"}},
+		{logView, []string{"up"}, []string{"end follow"}},
+		{inspectorView, nil, []string{"esc back", "→ sideways", "e b t i step"}},
+	} {
+		s := newScreen(paused(), 80, 24)
+		s.show(c.view)
+		row := strings.Split(s.typed(c.keys...).text(), "\n")[23]
+		for _, want := range append(c.has, "? help  q quit") {
+			if !strings.Contains(row, want) {
+				t.Errorf("view %s after %v: the last row lacks %q: %q", viewNames[c.view], c.keys, want, row)
+			}
+		}
+	}
+}
+
+// What stands in the last row works when it is pressed.
+func TestFooterOffersWhatWorks(t *testing.T) {
+	for name, f := range scenes() {
+		for v := range viewCount {
+			s := newScreen(f, 160, 50)
+			s.show(v)
+			s.draw()
+			for _, h := range s.footerKeys(130) {
+				if len(strings.Fields(h.Key)) > 1 {
+					continue
+				}
+				i := slices.IndexFunc(s.keys, func(b binding) bool { return shownKey(b.Keys()[0]) == h.Key })
+				if why := s.keys[i].why(s.dashboard); why != "" {
+					t.Errorf("%s, view %s: %s %s is offered, but %s", name, viewNames[v], h.Key, h.Desc, why)
+				}
+			}
+		}
+	}
+}
+
+// Observe mode neither offers nor takes what holds a controller.
+func TestObserveCannotHold(t *testing.T) {
+	f := disconnectedFrame()
+	f.Notices = nil
+	s := newScreen(f, 160, 50)
+	if text := s.text(); strings.Contains(text, "space pause") || strings.Contains(text, "RUNNING") || !strings.Contains(text, "FOLLOWS") {
+		t.Errorf("observe mode looks like a controller of one's own:\n%s", text)
+	}
+	s.typed("space", "c", "e", "t")
+	if len(s.commands) != 0 {
+		t.Errorf("commands %v", s.commands)
+	}
+	f = labFrame()
+	f.Run = model.Paused
+	if text := newScreen(f, 80, 24).text(); !strings.Contains(text, "PAUSED  idle; the next event will be held") {
+		t.Errorf("a held controller without events:\n%s", text)
+	}
+}
