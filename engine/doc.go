@@ -23,5 +23,7 @@
 //     CONNECTIONLOSS never reaches the engine: the environment sends again.
 //   - After an input SessionExpired, open the next session only when the Expire
 //     event has ended, then give SessionRenewed.
+//   - With Config.Registration, say the ids of sessions in Started and
+//     SessionRenewed: a registration of the session before is made anew.
 //   - Close an engine that is not needed any more: it may rest inside an event.
 package engine
