@@ -94,6 +94,7 @@ func (d *dashboard) drawStepRow(a area) {
 		x = a.put(x, 0, faint, fmt.Sprintf("between events, %d queued", f.QueueLen))
 	case f.Run == model.Paused:
 		x = a.put(x, 0, faint, "idle; the next event will be held")
+	case !f.Connection.Connected || f.Progress != nil: // that says it all
 	case f.Mode == model.ObserveMode:
 		x = a.put(x, 0, faint, "the tree, as it changes")
 	default:
