@@ -22,6 +22,14 @@ func (fs *facts) plainFact(name, value string) {
 	fs.lines = append(fs.lines, line{{faint, pad(name, factWidth)}, {plain, value}})
 }
 
+// countIndent leaves room for the longest name of a state in a narrow pane.
+const countIndent = 10
+
+// count says how many of something are in a state.
+func (fs *facts) count(state string, n int) {
+	fs.note(plain, strings.Repeat(" ", countIndent)+state+" "+itoa(n))
+}
+
 // fact is a remembered value beside what the znode says, when that is known.
 func (fs *facts) fact(name, value, znode string, known bool) {
 	l := line{{faint, pad(name, factWidth)}, {plain, value}}
@@ -67,11 +75,16 @@ func (fs *facts) member(in bool, set, why string) {
 		fs.lines = append(fs.lines, line{{faint, "  not in " + set}})
 		return
 	}
-	l := line{{warn, "✓ in " + set}}
-	if why != "" {
-		l = append(l, span{warn, ": " + why})
+	text := "✓ in " + set
+	switch {
+	case why == "":
+		fs.note(warn, text)
+	case width(text)+2+width(why) > fs.w:
+		fs.note(warn, text+":")
+		fs.note(warn, "  "+why)
+	default:
+		fs.note(warn, text+": "+why)
 	}
-	fs.lines = append(fs.lines, l)
 }
 
 func (fs *facts) note(st style, text string) { fs.lines = append(fs.lines, line{{st, text}}) }
@@ -158,13 +171,13 @@ func topicFacts(fs *facts, f *model.Frame, d *decoded, topic string) {
 	fs.fact("partitions", itoa(t.PartitionCount()), itoa(parts), d.topicRead)
 	for _, s := range model.PartitionStates {
 		if n := t.PartitionCounts[s]; n > 0 {
-			fs.plainFact("", fmt.Sprintf("%s %d", s, n))
+			fs.count(s.String(), n)
 		}
 	}
 	fs.plainFact("replicas", itoa(replicaCount(t)))
 	for _, s := range model.ReplicaStates {
 		if n := t.ReplicaCounts[s]; n > 0 {
-			fs.plainFact("", fmt.Sprintf("%s %d", s, n))
+			fs.count(s.String(), n)
 		}
 	}
 	compareReplicaStates(fs, f, t)
