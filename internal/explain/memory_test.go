@@ -133,6 +133,14 @@ func (b *bench) create(topic string, replicas ...int32) {
 	b.run()
 }
 
+// remove takes a topic's znodes away, behind the controller's back.
+func (b *bench) remove(topic string) {
+	for _, path := range []string{"/partitions/0/state", "/partitions/0", "/partitions", ""} {
+		b.store.Apply(0, zkserver.Delete(model.TopicPath(topic)+path, -1))
+	}
+	b.run()
+}
+
 func (b *bench) delete(topic string) {
 	b.put(model.DeleteTopicPath(topic), nil)
 	b.run()
@@ -296,9 +304,7 @@ func TestLeftoverMark(t *testing.T) {
 	b.delete("t")
 	b.expect("halted", deletionWaiting, "replica-deletion-failed", "broker:2")
 	delete(b.answers, 2)
-	for _, path := range []string{"/partitions/0/state", "/partitions/0", "/partitions", ""} { // from outside
-		b.store.Apply(0, zkserver.Delete(model.TopicPath("t")+path, -1))
-	}
+	b.remove("t")
 	b.store.Apply(0, zkserver.Delete(model.DeleteTopicPath("t"), -1))
 	b.run()
 	if !b.engine.View().TopicsIneligibleForDeletion.Has("t") {
@@ -315,6 +321,23 @@ func TestLeftoverMark(t *testing.T) {
 	b.takeOver(cfg) // the new topic's deletion has completed, or goes on
 	if b.engine.View().TopicsIneligibleForDeletion.Has("t") {
 		t.Error("the mark outlives the controller")
+	}
+}
+
+// A topic that goes and comes back unseen keeps its states, and never gets a
+// leader (fact Q4).
+func TestTopicReplacedFromOutside(t *testing.T) {
+	b := newBench(t, 1, 2)
+	b.create("t", 1, 2)
+	b.remove("t")
+	b.create("t", 1, 2)
+	e := b.why(model.PartitionSubject, "t-0")
+	if !e.Found || e.State != "OnlinePartition" || !slices.Equal(e.Why, []string{"no-state-znode"}) || !strings.Contains(e.Causes[0].Resumes[0], "another controller") {
+		t.Errorf("partition t-0: %s: %+v", e.Answer, e.Causes)
+	}
+	b.takeOver(b.engine.Config())
+	if e := b.why(model.PartitionSubject, "t-0"); e.Found {
+		t.Errorf("after a failover: %s", e.Answer)
 	}
 }
 

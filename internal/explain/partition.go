@@ -48,6 +48,10 @@ func (c *Cluster) partition(e *model.Explanation, tp model.TopicPartition) bool 
 		for _, word := range e.Why {
 			e.Causes = append(e.Causes, c.notOnline(tp, p, word))
 		}
+		if p.State == model.OnlinePartition { // without leadership, or it would be available
+			e.Why = append(e.Why, tree.NoStateZnode)
+			e.Causes = append(e.Causes, c.heldForOnline(tp))
+		}
 		e.Causes = append(e.Causes, c.uncleanImminent(tp, p)...)
 		if p.Reassigning {
 			e.Causes = append(e.Causes, c.moving(tp, p))
@@ -255,6 +259,14 @@ func (c *Cluster) notCreated(x *model.Cause, tp model.TopicPartition) {
 			x.Resumes = []string{"another controller takes over and reads it"}
 		}
 	}
+}
+
+// heldForOnline: a topic went away from outside and came back; its partitions
+// kept their states, from which nothing leads to a first leader.
+func (c *Cluster) heldForOnline(tp model.TopicPartition) model.Cause {
+	return model.Cause{What: tree.NoStateZnode, Subject: "the controller holds it for online, from a topic of this name that was removed from outside: it creates no state znode", Holds: true,
+		Evidence: []model.Evidence{remembers("partition %s is %s, without leadership", tp, c.view.PartitionState(tp)), c.stateEvidence(tp)},
+		Resumes:  []string{"another controller takes over and creates it"}}
 }
 
 // absentees is why each of these brokers does not count as live for the partition.

@@ -197,6 +197,9 @@ func (c *Cluster) deletion(e *model.Explanation, name string) {
 				"whether the controller has started the deletion, and which replicas are ReplicaDeletionStarted or ReplicaDeletionSuccessful: only its memory has that",
 				"whether a broker answered the deletion with an error (replica-deletion-failed): the controller keeps that in memory, without a retry until a broker that hosts a replica starts, a reassignment of the topic ends or another controller takes over",
 				"whether a replica lies on a failed log directory: no znode keeps that")
+			if t := c.view.Topic(name); t != nil && t.Reassigning > 0 {
+				e.NotKnown = append(e.NotKnown, "whether the controller in charge saw the marker while the reassignment ran: then it does not wait for it, for it halts a topic before it queues it; one that takes over now waits")
+			}
 		}
 		e.Causes = append(e.Causes, c.markerChildren(name)...)
 	}
