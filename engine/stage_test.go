@@ -172,7 +172,7 @@ func (s *stage) release(n int) {
 }
 
 // stepLimit is more steps than any history here takes before it rests.
-const stepLimit = 100_000
+const stepLimit = 20_000
 
 func (s *stage) run() {
 	s.t.Helper()
@@ -313,7 +313,8 @@ func (s *stage) bounce(b int32) {
 }
 
 func assignmentOf(topic string, replicas ...[]int32) model.TopicAssignment {
-	a := model.TopicAssignment{Version: 3, ID: model.Uuid{1, byte(len(topic)), topic[0]}}
+	a := model.TopicAssignment{Version: 3}
+	copy(a.ID[:], topic)
 	for i, r := range replicas {
 		a.Partitions = append(a.Partitions, model.PartitionAssignment{Partition: int32(i), ReplicaAssignment: model.ReplicaAssignment{Replicas: r}})
 	}

@@ -415,6 +415,7 @@ func perform(t *testing.T, p play, f *injection) *stage {
 // new session it takes the role and brings a new topic online.
 func (s *stage) goesOn() {
 	s.t.Helper()
+	s.fault = nil
 	if s.usurper != 0 {
 		s.store.Expire(s.usurper)
 		s.run()
@@ -427,6 +428,9 @@ func (s *stage) goesOn() {
 	}
 	if !s.engine.IsActive() {
 		s.t.Fatalf("not the controller in a new session; /controller there: %t", s.has(model.ControllerPath))
+	}
+	if !s.up(2) {
+		s.start(2)
 	}
 	s.create("probe", []int32{2, 3})
 	s.run()
