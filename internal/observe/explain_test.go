@@ -19,7 +19,9 @@ func TestExplanationsFollowTheTree(t *testing.T) {
 		t.Errorf("explained: %+v", e)
 	}
 	s.o.Do(model.Explain{Subject: model.Subject{Kind: model.BrokerSubject, Broker: 9}})
-	s.await("there is no broker 9", func(f *model.Frame) bool { return f.Explanation != nil && f.Explanation.Answer == "no such broker: 9 (near: 1)" })
+	s.await("there is no broker 9", func(f *model.Frame) bool {
+		return f.Explanation != nil && f.Explanation.Answer == "no such broker: 9 (near: 1)"
+	})
 	s.o.Do(model.Explain{})
 	s.await("nothing is explained", func(f *model.Frame) bool { return f.Explanation == nil })
 }
