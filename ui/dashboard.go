@@ -33,6 +33,7 @@ type dashboard struct {
 	zone  *time.Location
 	w, h  int
 	frame *model.Frame // nil before the first
+	pace  pace
 	view  view
 	from  view // where the inspector was opened from
 	side  view // what stands beside the graphs on a wide screen
@@ -77,6 +78,8 @@ func (d *dashboard) resize(w, h int) { d.w, d.h, d.dirty = w, h, true }
 // setFrame takes a newer frame.
 func (d *dashboard) setFrame(f *model.Frame) {
 	d.frame, d.dirty = f, true
+	d.pace.note(f)
+	d.inspector.held = d.pace.held
 	d.topics.filter.advance(viewOf(f), filterOnFrame)
 	d.partitions.filter.advance(viewOf(f), filterOnFrame)
 	for i := range f.Notices {

@@ -25,12 +25,17 @@ func newRecordDetail(d *dashboard) dialog {
 		at += ", inferred from outside"
 	}
 	p.lines = append(p.lines, line{{faint, at}}, nil)
-	if r.Step != nil {
-		p.lines = append(p.lines, stepLines(r.Step, r.Result, &d.inspector.payloads)...)
-	} else {
+	switch r.Step.(type) {
+	case nil:
 		p.lines = append(p.lines, line{{good, "» "}, {good, r.Input.String()}}, nil)
 		p.lines = append(p.lines, fieldLines(r.Input)...)
+		return p
+	case *model.Call:
+		if r.Result == nil {
+			p.lines = append(p.lines, line{{warn, "not answered yet"}})
+		}
 	}
+	p.lines = append(p.lines, stepLines(r.Step, r.Result, &d.inspector.payloads)...)
 	return p
 }
 
@@ -106,10 +111,7 @@ func callTitle(s *model.Call) string {
 // came back.
 func callLines(s *model.Call, r *model.Result, p *payloads) []line {
 	var out []line
-	switch {
-	case r == nil:
-		out = append(out, line{{faint, "not answered yet"}})
-	case r.Code != model.CodeOK:
+	if r != nil && r.Code != model.CodeOK {
 		out = append(out, line{{bad, ""}, {bad, "nothing came back: " + r.Code.String()}})
 	}
 	for i := range s.Ops {

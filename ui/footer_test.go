@@ -58,6 +58,38 @@ func TestFooterOffersWhatWorks(t *testing.T) {
 	}
 }
 
+// A call of a run is shown as waiting only when it takes long; one that was
+// stepped to, at once.
+func TestWaiting(t *testing.T) {
+	waits := func(position uint64, now int64) *model.Frame {
+		f := offlineFrame()
+		f.Position, f.Now = position, now
+		return f
+	}
+	s := newScreen(labFrame(), 80, 24)
+	says := func(word string) {
+		t.Helper()
+		if row := strings.Split(s.text(), "\n")[22]; !strings.HasPrefix(row, " "+word+" ") {
+			t.Errorf("want %s: %q", word, row)
+		}
+	}
+	s.setFrame(waits(500, testNow+100))
+	says("RUNNING")
+	s.setFrame(waits(501, testNow+100+slowMillis))
+	says("RUNNING")
+	s.setFrame(waits(501, testNow+100+2*slowMillis))
+	says("WAITING")
+	s.setFrame(labFrame())
+	says("RUNNING")
+	s.setFrame(paused())
+	says("PAUSED")
+	s.setFrame(waits(4712, testNow))
+	says("WAITING")
+	if s.typed("8"); !strings.Contains(s.text(), "Step at hand") {
+		t.Errorf("the step that was asked for is gone:\n%s", s.text())
+	}
+}
+
 // Observe mode neither offers nor takes what holds a controller.
 func TestObserveCannotHold(t *testing.T) {
 	f := disconnectedFrame()

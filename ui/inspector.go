@@ -16,6 +16,7 @@ type inspector struct {
 	payloads payloads
 	decoded  decoded
 
+	held      bool // the controller rests, or was stepped: see pace
 	narrow    bool // no room for two columns
 	lineWidth int  // of a column; paths are cut to it, on their left
 	stepWidth int  // of the step at hand
@@ -48,7 +49,11 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 		h = a.h - 2
 	}
 	in.drawSubject(a.sub(0, 0, a.w, a.h-h), f)
-	s := a.below(a.h-h).title("Step at hand", focused, "not taken yet")
+	info := "not taken yet"
+	if f.Run == model.Waiting {
+		info = "its result has not come yet"
+	}
+	s := a.below(a.h-h).title("Step at hand", focused, info)
 	step.draw(s, scroll{x: in.x})
 }
 
@@ -176,7 +181,7 @@ func (in *inspector) appendZnode(out []line, z *model.Znode) []line {
 // znodes before and after; of any other step, what it holds. A controller that
 // runs has no step at hand for long enough to be read.
 func (in *inspector) stepColumns(f *model.Frame) columns {
-	if f.At == nil || f.Run == model.Running {
+	if f.At == nil || !in.held {
 		return columns{}
 	}
 	if z := f.StepZnodes; z != nil && z.Position == f.Position {

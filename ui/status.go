@@ -70,11 +70,14 @@ func (d *dashboard) drawTabs(a area) {
 // drawStepRow says whether it runs, and the step at hand.
 func (d *dashboard) drawStepRow(a area) {
 	f := d.frame
-	run := f.Run.String()
+	run, st := f.Run.String(), alarm
+	if f.Run == model.Running || f.Run == model.Waiting && !d.pace.slow(f) {
+		run, st = model.Running.String(), badge
+	}
 	if f.Mode == model.ObserveMode { // nothing runs here: the controller is the cluster's
 		run = "follows"
 	}
-	x := a.put(0, 0, runStyle(f.Run), " "+strings.ToUpper(run)+" ") + 1
+	x := a.put(0, 0, st, " "+strings.ToUpper(run)+" ") + 1
 	if f.Run == model.Paused && f.ContinuesAt > 0 {
 		x = a.put(x, 0, alarm, fmt.Sprintf(" goes on in %d s ", max(0, f.ContinuesAt-f.Now+999)/1000)) + 1
 	}
@@ -110,12 +113,29 @@ func (d *dashboard) drawStepRow(a area) {
 // enter in the graphs shows it with the whole step.
 const reasonGap = 3
 
-func runStyle(r model.RunState) style {
-	if r == model.Running {
-		return badge
-	}
-	return alarm
+// pace tells a step that was asked for from one of a run: both wait for their
+// result, most for a moment only, and the screen must not flicker with them.
+type pace struct {
+	held     bool   // at rest, or stepping from there
+	position uint64 // of the step that waits
+	since    int64  // when it was first seen, ms since 1970
 }
+
+const slowMillis = 500
+
+func (p *pace) note(f *model.Frame) {
+	switch {
+	case f.Run == model.Paused:
+		p.held = true
+	case f.Run == model.Running:
+		p.held = false
+	case p.position != f.Position:
+		p.position, p.since = f.Position, f.Now
+	}
+}
+
+// slow: the step that waits is one to look at.
+func (p *pace) slow(f *model.Frame) bool { return p.held || f.Now-p.since >= slowMillis }
 
 func progressText(p *model.Progress) string {
 	what := p.What
