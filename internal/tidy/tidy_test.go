@@ -301,6 +301,9 @@ var strangers = []*regexp.Regexp{
 }
 
 func TestNoStrangers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it reads every file, which takes the race detector minutes")
+	}
 	for _, name := range tracked(t) {
 		if strings.HasPrefix(name, ".git/") || name == "go.sum" { // hashes spell anything
 			continue
