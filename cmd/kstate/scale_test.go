@@ -123,7 +123,7 @@ func observeLarge(t *testing.T, addr string) {
 		if o.FirstMillis > 2000 || o.PeakMB > 600 || o.Idle > 2*c.idle {
 			t.Errorf("%s: more than twice what it should be: first screen in 1 s, 300 MB, idle at %.0f%% of a core", c.what, 100*c.idle)
 		}
-		if whole > 10*bare && whole > 5*time.Second {
+		if whole > 10*bare && whole > 15*time.Second {
 			t.Errorf("%s: the whole picture takes more than twice the five bare multiReads that it should", c.what)
 		}
 	}
