@@ -124,7 +124,7 @@ func (d *dashboard) press(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	if why := b.why(d); why != "" {
-		d.say(model.Warn, b.Help().Key+" "+b.Help().Desc+": "+why)
+		d.say(model.Warn, b.Help().Key+" "+b.label(d)+": "+why)
 		return nil
 	}
 	return b.run(d)

@@ -14,10 +14,22 @@ func (d *dashboard) drawFooter(a area) {
 		d.prompt.draw(a.sub(x, 0, 40, 1), true)
 		a.put(x+42, 0, faint, "enter keeps, esc clears")
 	case d.notice.text != "":
-		a.put(0, 0, d.notice.style(), d.notice.text)
+		d.drawNotice(a)
 	case len(d.dialogs) == 0:
 		d.drawKeys(a)
 	}
+}
+
+// drawNotice says where the rest of a long notice can be read.
+func (d *dashboard) drawNotice(a area) {
+	more := key.Help{Key: "N", Desc: "shows all of it"}
+	if width(d.notice.text) > a.w && len(d.dialogs) == 0 {
+		w := a.w - helpWidthOf(more) - 1
+		a.putIn(0, 0, w, d.notice.style(), d.notice.text)
+		drawKey(a, w+1, more)
+		return
+	}
+	a.put(0, 0, d.notice.style(), d.notice.text)
 }
 
 const keyGap = 2 // columns between two keys

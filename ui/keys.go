@@ -147,7 +147,7 @@ func (b *binding) label(d *dashboard) string {
 		return "sideways"
 	case k == "w" && d.view == inspectorView && d.inspector.why:
 		return "memory"
-	case k == "esc" && d.view != inspectorView:
+	case k == "esc" && d.filterText() != "":
 		return "show all"
 	case k == "end" && d.view == logView:
 		return "follow"
@@ -166,7 +166,7 @@ func noFrame(d *dashboard) string {
 
 func cannotHold(d *dashboard) string {
 	if d.frame != nil && d.frame.Mode == model.ObserveMode {
-		return "observe mode shows the cluster's own controller, which cannot be held"
+		return "observe mode cannot hold the cluster's own controller"
 	}
 	return noFrame(d)
 }

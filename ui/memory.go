@@ -103,7 +103,11 @@ func (in *inspector) memory(f *model.Frame) []line {
 	}
 	d, s := &in.decoded, in.subject
 	fs := &facts{w: in.lineWidth}
-	fs.note(faint, "in memory: = as znode, ≠ different")
+	whose := "in memory"
+	if f.Mode == model.ObserveMode {
+		whose = "followed"
+	}
+	fs.note(faint, whose+": = as znode, ≠ different")
 	switch s.Kind {
 	case model.TopicSubject:
 		topicFacts(fs, f, d, s.Topic)

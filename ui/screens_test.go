@@ -190,6 +190,20 @@ func TestForeignSequencesStayOut(t *testing.T) {
 	}
 }
 
+// A notice that does not fit says where the rest is, and there it is.
+func TestLongNotice(t *testing.T) {
+	f := labFrame()
+	text := "topic orders cannot be read: " + strings.Repeat("its znode is no JSON, ", 6) + "and so on to the end"
+	f.Notices = []model.Notice{{Seq: 1, At: testNow, Level: model.Warn, Text: text}}
+	s := newScreen(f, 80, 24)
+	if row := strings.Split(s.text(), "\n")[23]; !strings.HasSuffix(row, "… N shows all of it") {
+		t.Errorf("the last row is %q", row)
+	}
+	if s.typed("N"); !strings.Contains(s.text(), "so on to the end") {
+		t.Errorf("the notice is not shown whole:\n%s", s.text())
+	}
+}
+
 // What is said stays until a key, or its time.
 func TestNotices(t *testing.T) {
 	s := newScreen(disconnectedFrame(), 80, 24)
