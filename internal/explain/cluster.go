@@ -87,8 +87,30 @@ func (c *Cluster) Explain(s model.Subject) (*model.Explanation, error) {
 	if !known {
 		return nil, &UnknownError{s, c.near(s)}
 	}
+	c.blind(e)
 	complete(e)
 	return e, nil
+}
+
+// blind: where the parent of all brokers or of all topics may not be read,
+// nothing that was found out holds.
+func (c *Cluster) blind(e *model.Explanation) {
+	if c.survey == nil {
+		return
+	}
+	paths := c.survey.Blind()
+	if len(paths) == 0 {
+		return
+	}
+	e.Found, e.Undecided = false, true
+	e.Answer = "not known, for " + strings.Join(paths, ", ") + " may not be read; taken as empty: " + e.Answer
+	if e.Availability != "" {
+		e.Availability, e.Leadership = notKnown, notKnown
+	}
+	for _, path := range paths {
+		see := c.survey.Look(path)
+		e.NotKnown = append(e.NotKnown, "what is below "+path+": "+see.Err)
+	}
 }
 
 // complete makes lists of what is nil, puts causes that hold first, and gathers

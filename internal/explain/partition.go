@@ -312,6 +312,13 @@ func (c *Cluster) mustStart(tp model.TopicPartition, brokers []int32) (blockedBy
 			resumes = append(resumes, fmt.Sprintf("broker %d registers", id))
 		}
 	}
+	switch p := c.view.Partition(tp); {
+	case resumes != nil:
+	case len(p.Assignment.Replicas) == 0:
+		resumes = []string{"the topic znode lists replicas for it, and another controller takes over"}
+	default:
+		resumes = []string{"a replica is live and an unclean election takes it: none that is assigned is in the ISR"}
+	}
 	return blockedBy, resumes
 }
 

@@ -291,42 +291,71 @@ func subjects(s *tree.Survey) []model.Subject {
 // Each piece of evidence is in the tree, or is said to be missing and is.
 func TestEvidenceOfTheReports(t *testing.T) {
 	eachReport(t, func(t *testing.T, r *report) {
-		there := map[string]*tree.Znode{}
-		for i := range r.tree.Znodes {
-			if path, ok := model.StripChroot(r.tree.Chroot, r.tree.Znodes[i].Path); ok {
-				there[path] = &r.tree.Znodes[i]
-			}
+		checkEvidence(t, r.tree, r.survey, func(e *model.Explanation) { checkJSON(t, e) })
+	})
+}
+
+// The same of the report trees with one znode gone, and with one that holds
+// something else.
+func TestEvidenceOfBrokenTrees(t *testing.T) {
+	eachReport(t, func(t *testing.T, r *report) {
+		if len(r.tree.Znodes) > 100 {
+			return // the wide one
 		}
-		c := OfTree(r.survey)
-		for _, s := range subjects(r.survey) {
-			e, err := c.Explain(s)
-			if err != nil {
-				t.Fatalf("%s %s: %v", s.Kind, s.Name(), err)
-			}
-			if e.Answer == "" || e.State == "" {
-				t.Errorf("%s %s: no answer or no state", e.Kind, e.Name)
-			}
-			all := slices.Clone(e.Facts)
-			for i := range e.Causes {
-				all = append(all, e.Causes[i].Evidence...)
-				if e.Causes[i].Subject == "" {
-					t.Errorf("%s %s: %s says nothing", e.Kind, e.Name, e.Causes[i].What)
+		for i := range r.tree.Znodes {
+			for _, data := range []string{"gone", "{}", `{"version":1,"partitions":{"0":[]},"leader":-1,"isr":[],"leader_epoch":0,"controller_epoch":99}`} {
+				f := *r.tree
+				f.Znodes = slices.Clone(f.Znodes)
+				if data == "gone" {
+					path := f.Znodes[i].Path
+					f.Znodes = slices.DeleteFunc(f.Znodes, func(z tree.Znode) bool { return z.Path == path || strings.HasPrefix(z.Path, path+"/") })
+				} else {
+					f.Znodes[i].Data, f.Znodes[i].Version = []byte(data), 7
 				}
+				checkEvidence(t, &f, tree.SurveyFile(&f), func(*model.Explanation) {})
 			}
-			for _, ev := range all {
-				z, ok := there[ev.Path]
-				switch {
-				case ev.Missing == ok:
-					t.Errorf("%s %s: %s: missing %t, in the tree %t", e.Kind, e.Name, ev.Path, ev.Missing, ok)
-				case ev.Missing && ev.Version != nil, ok && z.Error == "" && (ev.Version == nil || *ev.Version != z.Version):
-					t.Errorf("%s %s: %s: version %v", e.Kind, e.Name, ev.Path, ev.Version)
-				case ev.Says == "":
-					t.Errorf("%s %s: %s says nothing", e.Kind, e.Name, ev.Path)
-				}
-			}
-			checkJSON(t, e)
 		}
 	})
+}
+
+func checkEvidence(t *testing.T, f *tree.File, survey *tree.Survey, also func(*model.Explanation)) {
+	t.Helper()
+	there := map[string]*tree.Znode{}
+	for i := range f.Znodes {
+		if path, ok := model.StripChroot(f.Chroot, f.Znodes[i].Path); ok {
+			there[path] = &f.Znodes[i]
+		}
+	}
+	c := OfTree(survey)
+	for _, s := range subjects(survey) {
+		e, err := c.Explain(s)
+		if err != nil {
+			t.Fatalf("%s %s: %v", s.Kind, s.Name(), err)
+		}
+		if e.Answer == "" || e.State == "" {
+			t.Errorf("%s %s: no answer or no state", e.Kind, e.Name)
+		}
+		all := slices.Clone(e.Facts)
+		for i := range e.Causes {
+			x := &e.Causes[i]
+			all = append(all, x.Evidence...)
+			if x.Subject == "" || x.Holds && len(x.Resumes) == 0 || len(x.Evidence) == 0 {
+				t.Errorf("%s %s: %s says nothing, or not what would change it: %+v", e.Kind, e.Name, x.What, x)
+			}
+		}
+		for _, ev := range all {
+			z, ok := there[ev.Path]
+			switch {
+			case ev.Missing == ok:
+				t.Errorf("%s %s: %s: missing %t, in the tree %t", e.Kind, e.Name, ev.Path, ev.Missing, ok)
+			case ev.Missing && ev.Version != nil, ok && z.Error == "" && (ev.Version == nil || *ev.Version != z.Version):
+				t.Errorf("%s %s: %s: version %v", e.Kind, e.Name, ev.Path, ev.Version)
+			case ev.Says == "":
+				t.Errorf("%s %s: %s says nothing", e.Kind, e.Name, ev.Path)
+			}
+		}
+		also(e)
+	}
 }
 
 // checkJSON: lists are lists, never null, and nothing is lost on the way.
