@@ -21,6 +21,10 @@ import (
 // one that no broker has.
 const labControllerID = 1000
 
+// leastTick is the shortest tickTime with which two ticks of silence say
+// something about a client, not about the machine.
+const leastTick = 50 * time.Millisecond
+
 func labCommand() command {
 	return command{
 		name:    "lab",
@@ -43,8 +47,8 @@ func labCommand() command {
 func runLab(inv *invocation) error {
 	opt := lab.Options{Brokers: inv.number("brokers", 3), Port: inv.number("zookeeper-port", 0), DataDir: inv.text("zookeeper-data"),
 		TickTime: time.Duration(inv.number("zookeeper-tick", 2000)) * time.Millisecond}
-	if opt.TickTime <= 0 {
-		return inv.misuse("--zookeeper-tick: 0 ms is no tick")
+	if opt.TickTime < leastTick {
+		return inv.misuse("--zookeeper-tick %s: below %d ms sessions end before they can be kept", inv.text("zookeeper-tick"), leastTick.Milliseconds())
 	}
 	if inv.has("tree") {
 		znodes, err := labTree(inv)

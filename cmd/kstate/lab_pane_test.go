@@ -135,6 +135,14 @@ func (p *pane) sound(width, height int) {
 	}
 }
 
+// sizes are those of the terminals that are looked at.
+func sizes() [][2]int {
+	if testing.Short() {
+		return [][2]int{{80, 24}}
+	}
+	return [][2]int{{80, 24}, {160, 50}}
+}
+
 // within is how soon the screen must show what the tree says.
 const within = time.Second
 
@@ -167,7 +175,7 @@ func (p *pane) agrees(addr, action string, done func(*clusterState) bool) {
 }
 
 func TestTheScreenAgreesWithTheTree(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {160, 50}} {
+	for _, size := range sizes() {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			p, addr := openLab(t, size[0], size[1])
 			check := func(action string, done func(*clusterState) bool) {
@@ -216,7 +224,7 @@ func isrOf(st *clusterState, topic string, partition int32) []int32 {
 // A topic whose deletion is halted: the screen shows the controller's memory,
 // state the tree; the other topics agree, and the inspector marks the difference.
 func TestTheScreenShowsTheMemoryOfAQueuedTopic(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {160, 50}} {
+	for _, size := range sizes() {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			p, addr := openLab(t, size[0], size[1])
 			p.asked("K", "Kill a broker", clear, "3", "Enter")

@@ -396,7 +396,8 @@ func TestWrongLabFlags(t *testing.T) {
 	}{
 		{"--brokers -1", exitUsage, "not a number from 0 on"},
 		{"--brokers many", exitUsage, "not a number from 0 on"},
-		{"--zookeeper-tick 0", exitUsage, "0 ms is no tick"},
+		{"--zookeeper-tick 0", exitUsage, "--zookeeper-tick 0: below 50 ms"},
+		{"--zookeeper-tick 5", exitUsage, "--zookeeper-tick 5: below 50 ms"},
 		{"--zookeeper-port 70000", exitError, "70000"},
 		{"--state-change-log -", exitUsage, "standard output is the screen"},
 		{"--tree " + missing, exitError, "missing"},
