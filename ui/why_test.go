@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -109,4 +110,29 @@ func TestWhyScrolls(t *testing.T) {
 		t.Errorf("the end is not shown:\n%s", text)
 	}
 	checkOutside(t, "why", s.draw(), 60, 16)
+}
+
+// No row is wider than the terminal, whatever the size and the names.
+func TestWhyStaysInside(t *testing.T) {
+	odd := blocked()
+	odd.Name = "naïve\x1b[31m\u202e漢字\t" + strings.Repeat("long", 60)
+	odd.Subject.Topic = odd.Name
+	for i := range odd.Causes {
+		odd.Causes[i].Subject += " " + odd.Name
+	}
+	partition, leadership := tables()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		w, h := minWidth+r.IntN(140), minHeight+r.IntN(45)
+		for _, e := range []*model.Explanation{odd, partition, leadership} {
+			f := deletionFrame()
+			f.Explanation = e
+			s := newScreen(f, w, h)
+			s.explainSubject(e.Subject)
+			for range r.IntN(4) {
+				s.typed([]string{"down", "pgdown", "end", "right", "up"}[r.IntN(5)])
+			}
+			checkOutside(t, fmt.Sprintf("%s at %dx%d", e.Kind, w, h), s.draw(), w, h)
+		}
+	}
 }
