@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
 	"kstate/model"
 )
 
@@ -39,20 +42,65 @@ func newRecordDetail(d *dashboard) dialog {
 	return p
 }
 
-// newStepDetail shows the step at hand: it was proposed and has not been taken.
+// stepDetail shows the step at hand, and goes on with the controller: the keys
+// that step it work here too.
+type stepDetail struct {
+	pages
+	of *model.Frame // of which the lines are
+}
+
 func newStepDetail(d *dashboard) dialog {
-	p := &pages{name: "Step at hand", indent: ownIndent, width: detailWidth}
+	s := &stepDetail{pages: pages{name: "Step at hand", indent: ownIndent, width: detailWidth}}
+	s.follow(d)
+	return s
+}
+
+// follow makes the lines of a newer frame.
+func (s *stepDetail) follow(d *dashboard) {
+	f := d.frame
+	if s.of == f {
+		return
+	}
+	if s.of == nil || s.of.Position != f.Position {
+		s.scroll.y = 0
+	}
+	s.of = f
+	if f.At == nil {
+		s.lines = []line{{{faint, "There is none: the controller is between events."}}}
+		return
+	}
 	about := "It is proposed, and has not been taken"
-	if d.frame.StopReason != "" {
-		about += "; held: " + d.frame.StopReason
+	switch {
+	case f.Run == model.Running:
+		about = "It is being taken"
+	case f.Run == model.Waiting:
+		about = "It was taken; its result has not come yet"
+	case f.StopReason != "":
+		about += "; held: " + f.StopReason
 	}
-	about += "."
-	if d.frame.Run == model.Waiting {
-		about = "It was taken; its result has not come yet."
+	s.lines = append([]line{{{faint, about + "."}}, nil}, stepLines(f.At, nil, &d.inspector.payloads)...)
+}
+
+func (s *stepDetail) size(d *dashboard) (w, h int) {
+	s.follow(d)
+	return s.pages.size(d)
+}
+
+func (s *stepDetail) press(d *dashboard, k tea.KeyPressMsg) outcome {
+	b := d.bindingOf(k)
+	if b == nil || b.group != runGroup || k.String() == "space" { // space is a page down, as in other dialogs
+		return s.pages.press(d, k)
 	}
-	p.lines = append(p.lines, line{{faint, about}}, nil)
-	p.lines = append(p.lines, stepLines(d.frame.At, nil, &d.inspector.payloads)...)
-	return p
+	if why := b.why(d); why != "" {
+		d.say(model.Warn, b.Help().Key+" "+b.label(d)+": "+why)
+		return outcome{}
+	}
+	b.run(d)
+	return outcome{}
+}
+
+func (s *stepDetail) keys() []key.Help {
+	return append([]key.Help{{Key: "e b t i", Desc: "step"}}, s.pages.keys()...)
 }
 
 // stepLines is all that a step says, and what came back.

@@ -107,6 +107,23 @@ func TestStepDetail(t *testing.T) {
 	if text := s.text(); !strings.Contains(text, "held: stepped by transition") || !strings.Contains(text, "broker 2 has deleted it") || !strings.Contains(text, "has not been taken") {
 		t.Errorf("the step at hand is not shown whole:\n%s", text)
 	}
+	// It is stepped from there, and shows the next one.
+	if s.typed("t"); len(s.commands) != 1 || s.commands[0] != (model.StepBy{Grain: model.TransitionGrain, Position: 4711}) {
+		t.Errorf("commands %#v", s.commands)
+	}
+	next := paused()
+	next.Position, next.At = 4712, &model.Mark{Topic: "clicks", Set: model.ToBeDeleted, Reason: "it is gone"}
+	s.setFrame(next)
+	if text := s.text(); !strings.Contains(text, "mark clicks -topicsToBeDeleted") || strings.Contains(text, "broker 2 has deleted it") {
+		t.Errorf("the next step is not shown:\n%s", text)
+	}
+	s.setFrame(labFrame())
+	if s.typed("t"); len(s.commands) != 1 || !strings.Contains(s.text(), "There is none") || !strings.Contains(s.text(), "it is running: pause first") {
+		t.Errorf("without a step, commands %v:\n%s", s.commands, s.text())
+	}
+	if s.typed("esc"); len(s.dialogs) != 0 {
+		t.Error("esc does not close it")
+	}
 	s = newScreen(labFrame(), 80, 24).typed("enter")
 	if len(s.dialogs) != 0 || !strings.Contains(s.text(), "there is no step at hand") {
 		t.Errorf("without a step:\n%s", s.text())
