@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -500,10 +499,4 @@ func (e *Engine) processLeaderAndIsrResponse(ev *model.LeaderAndIsrResponseRecei
 	slices.SortFunc(offline, model.Replica.Compare)
 	e.logf(stateChangeLogger, model.Info, "mark replicas %v on broker %d as offline", offline, ev.Broker)
 	return e.onReplicasBecomeOffline(offline, "its log directory failed")
-}
-
-// errIsKafka tells whether err has an error code of Kafka's protocol.
-func errIsKafka(err error) bool {
-	var k *kafkaFailure
-	return errors.As(err, &k)
 }

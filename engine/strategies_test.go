@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -217,7 +216,7 @@ func compareBallot(t *testing.T, s model.Strategy, b ballot, v bitElectorate) {
 		bad = "other recipients"
 	}
 	if bad != "" {
-		t.Fatal(fmt.Sprintf("%s: %s on %+v: have %+v, want %+v", s, bad, b, got, want))
+		t.Fatalf("%s: %s on %+v: have %+v, want %+v", s, bad, b, got, want)
 	}
 }
 
