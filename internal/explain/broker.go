@@ -126,7 +126,7 @@ func (c *Cluster) registration(id int32, b *model.Broker) model.Evidence {
 	ev := c.at(model.BrokerIDPath(id), says, "it is not registered")
 	if b == nil && c.survey != nil {
 		if t, ok := c.survey.Trouble(model.BrokerIDPath(id)); ok {
-			ev.Says = tree.Printable(t.Err)
+			ev.Says = unreadable(t.Path, t.Err)
 		}
 	}
 	return ev
@@ -172,6 +172,15 @@ func (c *Cluster) brokerCauses(e *model.Explanation, id int32, b *model.Broker, 
 			Evidence: c.someStates(w.lagging), Resumes: []string{"it catches up with their leaders"}})
 	}
 	c.sameEndpoints(b, say)
+	if c.survey == nil {
+		return
+	}
+	for _, n := range c.dirFailures() {
+		if n.broker == id {
+			say(model.Cause{What: "log-dir-failure-notification", Subject: "it lost a log directory; which replicas were there is not known",
+				Evidence: []model.Evidence{c.at(n.path, "its notice, not read yet", "")}, Resumes: []string{"the controller asks it, and takes what was there for offline until it restarts"}})
+		}
+	}
 }
 
 // sameEndpoints: another broker advertises the same address.

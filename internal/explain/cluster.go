@@ -68,6 +68,12 @@ func (e *UnknownError) Error() string {
 func (c *Cluster) Explain(s model.Subject) (*model.Explanation, error) {
 	e := &model.Explanation{Subject: s, Kind: s.Kind.String(), Name: s.Name(), Memory: c.memory != nil}
 	known := true
+	if c.memory != nil && !c.memory.Controller.Self && s.Kind != model.ControllerSubject && s.Kind != model.NoSubject {
+		e.Undecided, e.State, e.Answer = true, notKnown, "not known: this process is not the controller and remembers nothing"
+		e.Causes = c.otherController()
+		complete(e)
+		return e, nil
+	}
 	switch s.Kind {
 	case model.TopicSubject:
 		known = c.topic(e, s.Topic)

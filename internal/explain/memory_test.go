@@ -373,3 +373,20 @@ func TestPartitionOfAMemory(t *testing.T) {
 		t.Errorf("with both: %s", e.Answer)
 	}
 }
+
+// A process that is not the controller remembers nothing, and says so.
+func TestMemoryOfNoController(t *testing.T) {
+	b := newBench(t, 1, 2)
+	b.create("t", 1, 2)
+	m := *b.cluster().memory
+	m.View = model.NewCluster().Freeze()
+	m.Controller = model.ControllerStatus{Status: "active", ID: 1, Epoch: -1}
+	for kind, name := range map[model.SubjectKind]string{model.TopicSubject: "t", model.PartitionSubject: "t-0", model.BrokerSubject: "1", model.LeadershipSubject: ""} {
+		if e := explain(t, OfMemory(m), kind, name); !e.Undecided || e.Found || !slices.Contains(whats(e), "no-controller") {
+			t.Errorf("%s: %s, %v", kind, e.Answer, whats(e))
+		}
+	}
+	if e := explain(t, OfMemory(m), model.ControllerSubject, ""); !e.Found || !strings.Contains(e.Answer, "broker 1") {
+		t.Errorf("controller: %s", e.Answer)
+	}
+}

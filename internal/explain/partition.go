@@ -153,7 +153,7 @@ func (c *Cluster) stateEvidence(tp model.TopicPartition) model.Evidence {
 	if p == nil || p.Leadership == nil {
 		says := "it says who leads"
 		if p != nil && p.Unreadable != "" {
-			says = tree.Printable(p.Unreadable)
+			says = unreadable(path, p.Unreadable)
 		}
 		return c.at(path, says, "nobody ever led the partition, or its state was deleted")
 	}

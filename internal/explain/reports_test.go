@@ -232,7 +232,7 @@ func agrees(t *testing.T, what string, e *model.Explanation, kind string, leader
 func TestProblemsOfTheReports(t *testing.T) {
 	ofPartition := []string{"under-replicated", "under-min-isr", "leader-not-preferred", "leader-not-in-isr", "leader-recovering", "unclean-election-imminent",
 		"isr-empty", "assignment-empty", "reassignment-in-progress", "reassignment-target-missing", "reassignment-complete-in-isr"}
-	ofBroker := []string{"broker-in-no-isr", "duplicate-endpoint"}
+	ofBroker := []string{"broker-in-no-isr", "duplicate-endpoint", "log-dir-failure-notification"}
 	ofController := []string{"no-controller", "controller-not-registered", "controller-znode-persistent", "controller-znode-unparsable", "kraft-controller",
 		"migration-state-present", "controller-epoch-missing", "controller-not-draining", "preferred-election-pending", "preferred-election-unparsable",
 		"reassignment-znode-present", "reassignment-unparsable"}

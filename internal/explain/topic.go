@@ -119,9 +119,11 @@ func partitionState(s model.PartitionState) string {
 }
 
 func (c *Cluster) topicFact(e *model.Explanation, name string) {
-	t := c.view.Topic(name)
+	if c.unreadableTopic(name) != "" {
+		return // the cause says so
+	}
 	n := 0
-	if t != nil {
+	if t := c.view.Topic(name); t != nil {
 		n = t.PartitionCount()
 	}
 	e.Facts = append(e.Facts, c.at(model.TopicPath(name), plural(n, "partition"), "the topic is not there"))
@@ -134,9 +136,14 @@ func (c *Cluster) unreadableTopic(name string) string {
 	return ""
 }
 
+// unreadable is what is wrong with a znode, for evidence that names it already.
+func unreadable(path, why string) string {
+	return tree.Printable(strings.TrimPrefix(why, "znode "+path+": "))
+}
+
 func (c *Cluster) unparsable(name, why string) model.Cause {
 	return model.Cause{What: "topic-znode-unparsable", Subject: "which partitions it has cannot be read", Holds: true,
-		Evidence: []model.Evidence{c.at(model.TopicPath(name), tree.Printable(why), "")},
+		Evidence: []model.Evidence{c.at(model.TopicPath(name), unreadable(model.TopicPath(name), why), "")},
 		Resumes:  []string{"the znode is written anew with its partitions"}}
 }
 
@@ -372,12 +379,27 @@ func (c *Cluster) dirNotices(name string) []model.Cause {
 		}
 	}
 	var out []model.Cause
+	for _, n := range c.dirFailures() {
+		if hosts[n.broker] {
+			out = append(out, model.Cause{What: "log-dir-failure-notification", Subject: fmt.Sprintf("broker %d lost a log directory; whether a replica of the topic was there is not known", n.broker),
+				Evidence: []model.Evidence{c.at(n.path, fmt.Sprintf("unread notice of broker %d", n.broker), "")},
+				Resumes:  []string{fmt.Sprintf("the controller asks broker %d, and if a replica was there, broker %d restarts", n.broker, n.broker)}})
+		}
+	}
+	return out
+}
+
+// dirFailure is the notice of a broker that lost a log directory, not read yet.
+type dirFailure struct {
+	path   string
+	broker int32
+}
+
+func (c *Cluster) dirFailures() []dirFailure {
+	var out []dirFailure
 	for _, z := range c.survey.Children(model.LogDirEventNotificationPath) {
-		id, ok, err := model.DecodeLogDirEvent(z.Path, z.Data)
-		if err == nil && ok && hosts[id] {
-			out = append(out, model.Cause{What: "log-dir-failure-notification", Subject: fmt.Sprintf("broker %d lost a log directory; whether a replica of the topic was there is not known", id),
-				Evidence: []model.Evidence{c.at(z.Path, fmt.Sprintf("unread notice of broker %d", id), "")},
-				Resumes:  []string{fmt.Sprintf("the controller asks broker %d, and if a replica was there, broker %d restarts", id, id)}})
+		if id, ok, err := model.DecodeLogDirEvent(z.Path, z.Data); err == nil && ok {
+			out = append(out, dirFailure{z.Path, id})
 		}
 	}
 	return out
