@@ -46,7 +46,8 @@ func newRecordDetail(d *dashboard) dialog {
 // that step it work here too.
 type stepDetail struct {
 	pages
-	of *model.Frame // of which the lines are
+	of      *model.Frame // of which the lines are
+	tallest int          // a frame that changes its height with each step is hard to read
 }
 
 func newStepDetail(d *dashboard) dialog {
@@ -83,7 +84,9 @@ func (s *stepDetail) follow(d *dashboard) {
 
 func (s *stepDetail) size(d *dashboard) (w, h int) {
 	s.follow(d)
-	return s.pages.size(d)
+	w, h = s.pages.size(d)
+	s.tallest = max(s.tallest, h)
+	return w, s.tallest
 }
 
 func (s *stepDetail) press(d *dashboard, k tea.KeyPressMsg) outcome {

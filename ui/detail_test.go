@@ -20,7 +20,7 @@ func recordsFrame() *model.Frame {
 	tp := model.TP("orders", 1)
 	path := model.TopicPartitionStatePath(tp)
 	add(model.Record{Input: &model.Asked{ID: 5, From: "3@127.0.0.1:59958", Ask: &model.AlterPartition{BrokerID: 3, BrokerEpoch: 23, Partitions: []model.AlterPartitionEntry{
-		{TopicPartition: tp, ISR: []int32{3, 1}, LeaderEpoch: 4, PartitionEpoch: 9}}}}})
+		{TopicPartition: tp, ISR: []int32{3, 1}, LeaderEpoch: 4, PartitionEpoch: 9}, {TopicPartition: model.TP("", 2), TopicID: model.Uuid{15: 1}, ISR: []int32{3}}}}}})
 	add(model.Record{Step: &model.Begin{Event: model.QueuedEvent{Seq: 7, Cause: "broker 2 answered StopReplica", Event: &model.TopicDeletionStopReplicaResponseReceived{
 		Broker: 2, Partitions: []model.PartitionError{{TopicPartition: tp, Error: model.ErrKafkaStorageError}}}}}})
 	add(model.Record{Step: &model.Elect{TopicPartition: tp, Verdict: model.Verdict{Strategy: model.OfflineUncleanStrategy, Leader: 1, Unclean: true, Recipients: []int32{1, 3},

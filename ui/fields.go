@@ -34,6 +34,7 @@ func appendFields(out []line, v reflect.Value, margin string) []line {
 		name := fieldName(t.Field(i).Name)
 		text, plainValue := valueText(f)
 		switch {
+		case f.Kind() == reflect.Pointer && f.IsNil(): // it does not apply
 		case plainValue:
 			out = append(out, line{{plain, margin}, {faint, pad(name, factWidth)}, {plain, text}})
 		case t.Field(i).Anonymous:
@@ -100,6 +101,9 @@ func entrySpans(out line, v reflect.Value) line {
 func valueText(v reflect.Value) (string, bool) {
 	switch x := v.Interface().(type) {
 	case model.TopicPartition:
+		if x.Topic == "" { // the topic is named by its id
+			return "partition " + itoa(x.Partition), true
+		}
 		return x.String(), true
 	case model.Replica:
 		return x.String(), true

@@ -20,6 +20,7 @@ type inspector struct {
 	narrow    bool // no room for two columns
 	lineWidth int  // of a column; paths are cut to it, on their left
 	stepWidth int  // of the step at hand
+	stepRows  int  // the most that one took since the controller is held
 }
 
 // twoColumns is the width from which memory and znodes stand side by side.
@@ -44,7 +45,8 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 		in.drawSubject(a, f)
 		return
 	}
-	h := min(step.height(a.w)+1, a.h*2/5)
+	in.stepRows = max(in.stepRows, step.height(a.w)+1) // so that the rest stays where it is
+	h := min(in.stepRows, a.h*2/5)
 	if in.subject.Kind == model.NoSubject {
 		h = a.h - 2
 	}
@@ -181,6 +183,9 @@ func (in *inspector) appendZnode(out []line, z *model.Znode) []line {
 // znodes before and after; of any other step, what it holds. A controller that
 // runs has no step at hand for long enough to be read.
 func (in *inspector) stepColumns(f *model.Frame) columns {
+	if !in.held {
+		in.stepRows = 0
+	}
 	if f.At == nil || !in.held {
 		return columns{}
 	}
