@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"kstate/engine"
 	"kstate/internal/debugger"
 	"kstate/internal/lab"
@@ -99,11 +101,34 @@ func (d *desk) frame() model.Frame {
 	return d.latest
 }
 
-// brokerEvents are those since one was counted.
-func (d *desk) brokerEvents(from int) []broker.Event {
+// eventCount is how many events the brokers have told of so far.
+func (d *desk) eventCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.events[from:])
+	return len(d.events)
+}
+
+// toldOf are the brokers that got LeaderAndIsr with a partition's record of that
+// epoch since some count of events, by what came in on their sockets.
+func (d *desk) toldOf(from int, tp model.TopicPartition, epoch int32) []int32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var ids []int32
+	for _, e := range d.events[from:] {
+		r, ok := e.Request.(*kmsg.LeaderAndISRRequest)
+		if !ok || e.Kind != broker.Received {
+			continue
+		}
+		for _, t := range r.TopicStates {
+			for _, p := range t.PartitionStates {
+				if t.Topic == tp.Topic && p.Partition == tp.Partition && p.LeaderEpoch == epoch && !p.IsNew {
+					ids = append(ids, e.Broker)
+				}
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // tail is the end of the log, the notices and the step at hand.

@@ -105,7 +105,7 @@ type outcome struct {
 // is wanted, the epoch with the one before.
 func (d *desk) elects(s model.Strategy, tp model.TopicPartition, want outcome) {
 	d.t.Helper()
-	before := d.state(tp)
+	before, events := d.state(tp), d.eventCount()
 	p := d.preview(s, partition(tp))
 	if len(p.Results) != 1 || p.Total != 1 {
 		d.t.Fatalf("the preview has %d results of %d", len(p.Results), p.Total)
@@ -141,10 +141,13 @@ func (d *desk) elects(s model.Strategy, tp model.TopicPartition, want outcome) {
 		d.await("the broker knows the leader", func(*model.Frame) bool {
 			b := d.bench.lab.Cluster().Broker(id).Snapshot()
 			h, hosts := b.Find(tp)
-			return !b.Up || hosts && h.Leader == want.leader && h.LeaderEpoch >= got.record.LeaderEpoch
+			return hosts && h.Leader == want.leader && h.LeaderEpoch >= got.record.LeaderEpoch
 		})
 	}
 	d.settled()
+	if told := d.toldOf(events, tp, got.record.LeaderEpoch); !slices.Equal(told, want.told) {
+		d.t.Errorf("on their sockets %v got LeaderAndIsr, want %v", told, want.told)
+	}
 }
 
 // passesOver previews and runs an election that must not touch a partition.

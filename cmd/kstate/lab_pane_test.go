@@ -393,12 +393,7 @@ func TestAForeignClientIsSeenOnTheScreen(t *testing.T) {
 // openShell starts a shell in a terminal, with kstate as $KSTATE.
 func openShell(t *testing.T, width, height int, env ...string) *pane {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv("KSTATE_REQUIRE_KAFKA") == "1" {
-			t.Fatal("tmux is not there: ", err)
-		}
-		t.Skip("tmux is not there: ", err)
-	}
+	needTmux(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

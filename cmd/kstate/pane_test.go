@@ -26,16 +26,24 @@ type pane struct {
 	socket string
 }
 
-// openPane starts kstate in a terminal of that size. Where tmux is not there the
-// test is skipped, or fails if KSTATE_REQUIRE_KAFKA=1, as in .ci/run.
-func openPane(t testing.TB, width, height int, args ...string) *pane {
+// needTmux skips a test where tmux is not there, and fails it if CI=true or
+// KSTATE_REQUIRE_KAFKA=1, as in .ci/run.
+func needTmux(t testing.TB) {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv("KSTATE_REQUIRE_KAFKA") == "1" {
-			t.Fatal("tmux is not there: ", err)
-		}
+	_, err := exec.LookPath("tmux")
+	switch {
+	case err == nil:
+	case os.Getenv("CI") == "true" || os.Getenv("KSTATE_REQUIRE_KAFKA") == "1":
+		t.Fatal("tmux is not there: ", err)
+	default:
 		t.Skip("tmux is not there: ", err)
 	}
+}
+
+// openPane starts kstate in a terminal of that size.
+func openPane(t testing.TB, width, height int, args ...string) *pane {
+	t.Helper()
+	needTmux(t)
 	p := &pane{t: t, socket: fmt.Sprintf("kstate-test-%d-%d", os.Getpid(), time.Now().UnixNano())}
 	self, err := os.Executable()
 	if err != nil {
