@@ -80,6 +80,11 @@ func (s *stepDetail) follow(d *dashboard) {
 		about += "; held: " + f.StopReason
 	}
 	s.lines = append([]line{{{faint, about + "."}}, nil}, stepLines(f.At, nil, &d.inspector.payloads)...)
+	if z := f.StepZnodes; z != nil && z.Position == f.Position {
+		one := inspector{payloads: d.inspector.payloads, narrow: true, lineWidth: detailWidth}
+		s.lines = append(s.lines, nil, line{{heading, "before and after"}})
+		s.lines = append(s.lines, one.changeColumns(z).left...)
+	}
 }
 
 func (s *stepDetail) size(d *dashboard) (w, h int) {
@@ -108,7 +113,7 @@ func (s *stepDetail) keys() []key.Help {
 
 // stepLines is all that a step says, and what came back.
 func stepLines(s model.Step, r *model.Result, p *payloads) []line {
-	out := []line{{{stepStyle(s), ""}, {stepStyle(s), s.String()}}, nil}
+	out := []line{{{plain, ""}, {stepStyle(s), s.String()}}, nil}
 	switch s := s.(type) {
 	case *model.Elect:
 		return append(out[:0], electLines(s)...)

@@ -107,6 +107,12 @@ func TestStepDetail(t *testing.T) {
 	if text := s.text(); !strings.Contains(text, "held: stepped by transition") || !strings.Contains(text, "broker 2 has deleted it") || !strings.Contains(text, "has not been taken") {
 		t.Errorf("the step at hand is not shown whole:\n%s", text)
 	}
+	// Of a call that writes, the znodes before and after.
+	s.setFrame(inspectedFrame())
+	if text := newScreen(inspectedFrame(), 120, 60).typed("1", "enter").text(); !strings.Contains(text, `-  "leader": 2,`) || !strings.Contains(text, `+  "leader": 3,`) || !strings.Contains(text, "the znode goes") {
+		t.Errorf("the znodes are not shown:\n%s", text)
+	}
+	s.setFrame(paused())
 	// It is stepped from there, and shows the next one.
 	if s.typed("t"); len(s.commands) != 1 || s.commands[0] != (model.StepBy{Grain: model.TransitionGrain, Position: 4711}) {
 		t.Errorf("commands %#v", s.commands)
