@@ -329,6 +329,18 @@ func (v *View) IsQueued(topic string) bool {
 // Leads is how many partitions the broker is remembered to lead.
 func (v *View) Leads(broker int32) int { return v.leads[broker] }
 
+// Assigned lists the brokers that replicas are assigned to, by id.
+func (v *View) Assigned() []int32 {
+	var out []int32
+	for id, n := range v.hosts {
+		if n > 0 {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Hosts is how many replicas are assigned to the broker.
 func (v *View) Hosts(broker int32) int { return v.hosts[broker] }
 

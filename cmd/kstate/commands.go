@@ -11,6 +11,7 @@ func commands() []command {
 	return slices.Concat([]command{
 		labCommand(),
 		observeCommand(),
+		controlCommand(),
 		stateCommand(),
 	}, whyCommands(), []command{
 		topicsListCommand(),

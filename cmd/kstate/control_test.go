@@ -1,0 +1,396 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kstate/internal/lab"
+	"kstate/internal/lab/broker"
+	"kstate/internal/lab/zkserver"
+	"kstate/model"
+)
+
+// text is a writer that may be read meanwhile.
+type text struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.Write(p)
+}
+
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.String()
+}
+
+// controlled is kstate control without a terminal, in this process.
+type controlled struct {
+	t         testing.TB
+	cancel    context.CancelFunc
+	done      chan int
+	out, errs text
+}
+
+func startControl(t testing.TB, args ...string) *controlled {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &controlled{t: t, cancel: cancel, done: make(chan int, 1)}
+	go func() {
+		c.done <- run(ctx, append([]string{"control", "--headless", "--override", "auto.leader.rebalance.enable=false"}, args...), console{strings.NewReader(""), &c.out, &c.errs})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-c.done
+		if t.Failed() {
+			t.Logf("control said:\n%s", c.errs.String())
+		}
+	})
+	return c
+}
+
+// says waits until a line is there, and returns what its groups matched.
+func (c *controlled) says(pattern string) []string {
+	c.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if m := re.FindStringSubmatch(c.errs.String()); m != nil {
+			return m
+		}
+	}
+	c.t.Fatalf("within %v it did not say %q:\n%s", patience, pattern, c.errs.String())
+	return nil
+}
+
+// end waits for the exit code.
+func (c *controlled) end() int {
+	c.t.Helper()
+	select {
+	case code := <-c.done:
+		c.done <- code
+		return code
+	case <-time.After(patience):
+		c.t.Fatalf("it does not end:\n%s", c.errs.String())
+		return -1
+	}
+}
+
+// keeper is an embedded ZooKeeper without content.
+func keeper(t testing.TB) *lab.Lab {
+	t.Helper()
+	l, err := lab.Start(context.Background(), lab.Options{TickTime: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// From an empty ZooKeeper to a cluster of simulated brokers, of the age that looks
+// its controller up in ZooKeeper and of the newest: topics by a client that knows
+// only the controller, controlled shutdown, resignation.
+func TestControl(t *testing.T) {
+	for _, release := range []model.InterBrokerProtocol{model.IBP_2_4_IV1, model.IBP_3_9_IV0} {
+		t.Run(release.Release(), func(t *testing.T) {
+			l := keeper(t)
+			log := filepath.Join(t.TempDir(), "state-change.log")
+			c := startControl(t, "--zookeeper", l.Addr()+"/kafka", "--listener", "127.0.0.1:0", "--state-change-log", log)
+			address := c.says(`controller 1000, listening on PLAINTEXT://(\S+)`)[1]
+			c.says(`is the controller, epoch 1`)
+			for _, path := range model.PersistentPaths() {
+				if _, code := l.Store().Exists("/kafka" + path); code != zkserver.OK {
+					t.Errorf("%s: %v", path, code)
+				}
+			}
+			if _, code := l.Store().Exists("/kafka" + model.ClusterIDPath); code != zkserver.NoNode {
+				t.Errorf("a cluster id was made up: %v", code)
+			}
+			brokers := broker.New(broker.Config{ZooKeeper: []string{l.Addr()}, Chroot: "/kafka"})
+			t.Cleanup(brokers.Close)
+			for id := int32(1); id <= 3; id++ {
+				if _, err := brokers.Add(id, broker.Settings{Release: release, InterBrokerProtocol: release, ControlledShutdownBackoff: 100 * time.Millisecond}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := brokers.Start(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			useAsClient(t, address, release)
+			if how, err := brokers.Broker(3).Stop(soon(t)); err != nil || !how.Controlled {
+				t.Errorf("broker 3 stopped %+v, %v", how, err)
+			}
+			_, code := l.Store().Exists("/kafka" + model.BrokerIDPath(1000))
+			if registered := code == zkserver.OK; registered != (release < model.IBP_3_0_IV0) {
+				t.Errorf("the controller is registered: %v", registered)
+			}
+			c.cancel()
+			if code := c.end(); code != exitOK {
+				t.Errorf("exit code %d", code)
+			}
+			c.says("kstate: resigned")
+			if _, code := l.Store().Exists("/kafka" + model.ControllerPath); code != zkserver.NoNode {
+				t.Errorf("/controller after the end: %v", code)
+			}
+			written, err := os.ReadFile(log)
+			if err != nil || !strings.Contains(string(written), "[Controller id=1000 epoch=1] Changed partition t-0 state from NewPartition to OnlinePartition") {
+				t.Errorf("state-change log: %v\n%s", err, written)
+			}
+		})
+	}
+}
+
+// useAsClient creates, grows and deletes topics as an admin client.
+func useAsClient(t *testing.T, address string, release model.InterBrokerProtocol) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	ctx := soon(t)
+	await(t, "the brokers are known", func() bool {
+		m := askMetadata(t, client)
+		var ids []int32
+		for _, b := range m.Brokers {
+			ids = append(ids, b.NodeID)
+		}
+		return slices.Equal(ids, []int32{1, 2, 3, 1000}) && m.ControllerID == 1000 && m.ClusterID != nil
+	})
+	created, err := admin.CreateTopic(ctx, 6, 3, nil, "t")
+	if err != nil || created.ID == (kadm.TopicID{}) == release.TopicIDs() {
+		t.Fatalf("created %+v, %v", created, err)
+	}
+	if _, err := admin.CreateTopic(ctx, 1, 1, nil, "t"); err == nil || !strings.Contains(err.Error(), "TOPIC_ALREADY_EXISTS") {
+		t.Errorf("created again: %v", err)
+	}
+	grown, err := admin.UpdatePartitions(ctx, 8, "t")
+	if err != nil || grown.Error() != nil {
+		t.Fatalf("grown %+v, %v", grown, err)
+	}
+	m := askMetadata(t, client)
+	if len(m.Topics) != 1 || len(m.Topics[0].Partitions) != 8 {
+		t.Fatalf("metadata %+v", m.Topics)
+	}
+	for _, p := range m.Topics[0].Partitions {
+		if p.Leader < 1 || p.Leader > 3 || slices.Contains(p.Replicas, 1000) {
+			t.Errorf("t-%d is led by %d, on %v", p.Partition, p.Leader, p.Replicas)
+		}
+	}
+	q := kmsg.NewPtrElectLeadersRequest()
+	q.TimeoutMillis = 5000
+	elected, err := q.RequestWith(ctx, client)
+	if err != nil || elected.ErrorCode != 0 {
+		t.Errorf("elected %+v, %v", elected, err)
+	}
+	deleted, err := admin.DeleteTopics(ctx, "t")
+	if err != nil || deleted.Error() != nil {
+		t.Fatalf("deleted %+v, %v", deleted, err)
+	}
+	await(t, "the topic is gone", func() bool { return len(askMetadata(t, client).Topics) == 0 })
+}
+
+// askMetadata asks the controller itself, past the client's cache.
+func askMetadata(t *testing.T, client *kgo.Client) *kmsg.MetadataResponse {
+	t.Helper()
+	m, err := kmsg.NewPtrMetadataRequest().RequestWith(soon(t), client.SeedBrokers()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// While somebody holds the role it waits and says who; with --take-over it takes
+// it. One that lost it waits again.
+func TestControlWaitsAndTakesOver(t *testing.T) {
+	l := keeper(t)
+	first := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0")
+	first.says(`is the controller, epoch 1`)
+	second := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0", "--id", "1001")
+	second.says(`waits: 1000 holds the role`)
+	third := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0", "--id", "1002", "--take-over")
+	third.says(`is the controller, epoch 2`)
+	first.says(`lost the role: 1002 holds the role`)
+	second.says(`waits: 1002 holds the role`)
+	third.cancel()
+	third.end()
+	await(t, "one of the others has it", func() bool {
+		return strings.Contains(first.errs.String()+second.errs.String(), "is the controller, epoch 3")
+	})
+}
+
+// A broker that registers under its id makes it resign, with that reason.
+func TestControlMakesWayForABroker(t *testing.T) {
+	l := keeper(t)
+	c := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0", "--id", "7")
+	c.says(`is the controller`)
+	session, _ := l.Store().CreateSession(time.Minute)
+	data := model.EncodeBroker(&model.Broker{ID: 7, Endpoints: []model.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "h", Port: 1}}}, 5, -1, 1)
+	if r, _ := l.Store().Apply(session, zkserver.Create(model.BrokerIDPath(7), data, zkserver.Ephemeral)); r.Code != zkserver.OK {
+		t.Fatal(r.Code)
+	}
+	if code := c.end(); code != exitError {
+		t.Errorf("exit code %d", code)
+	}
+	c.says(`a broker with id 7 has registered`)
+	if _, code := l.Store().Exists(model.ControllerPath); code != zkserver.NoNode {
+		t.Errorf("/controller: %v", code)
+	}
+}
+
+func TestControlRefuses(t *testing.T) {
+	l := keeper(t)
+	put := func(path string, data []byte) {
+		t.Helper()
+		for i := 1; i <= len(path); i++ {
+			if i == len(path) {
+				if r, _ := l.Store().Apply(0, zkserver.Create(path, data, 0)); r.Code != zkserver.OK {
+					t.Fatal(path, r.Code)
+				}
+			} else if path[i] == '/' {
+				l.Store().Apply(0, zkserver.Create(path[:i], nil, 0))
+			}
+		}
+	}
+	put("/kraft/controller", model.EncodeController(2, 3000, 1, 4))
+	put("/migrating/migration", model.EncodeMigration(model.MigrationState{KRaftControllerID: 3001}))
+	put("/held/brokers/topics/t", model.EncodeTopic(model.TopicAssignment{Version: 3, Partitions: []model.PartitionAssignment{{ReplicaAssignment: model.ReplicaAssignment{Replicas: []int32{4, 1000}}}}}))
+	put("/held/brokers/ids/5", model.EncodeBroker(&model.Broker{Endpoints: []model.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "h", Port: 1}}}, 5, -1, 1))
+	put("/broken/brokers/topics/t", []byte(`{"version":3,"partitions":7}`))
+	put("/oddid/brokers/ids/five", []byte(`{}`))
+	put("/noepoch/controller_epoch", []byte(`many`))
+	properties := filepath.Join(t.TempDir(), "server.properties")
+	if err := os.WriteFile(properties, []byte("delete.topic.enable=maybe\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		chroot, args string
+		code         int
+		want         string
+	}{
+		{"/kraft", "", exitError, "the KRaft controller 3000 leads this cluster"},
+		{"/migrating", "", exitError, "the KRaft controller 3001 is migrating this cluster"},
+		{"/held", "--id 4", exitUsage, "a broker of that id holds replicas, of t-0 for one"},
+		{"/held", "--id 5", exitUsage, "a broker of that id is registered"},
+		{"/held", "--listener OTHER://127.0.0.1:0 --override inter.broker.listener.name=other", exitError, "broker 5 has no endpoint of listener OTHER"},
+		{"/broken", "", exitError, "no controller can start on this tree: /broken"},
+		{"/oddid", "", exitError, `"five" is not a broker id`},
+		{"/noepoch", "", exitError, "no controller can start on this tree"},
+		{"/x", "--inter-broker-protocol 9.9", exitUsage, `"9.9" is not known`},
+		{"/x", "--inter-broker-protocol 4.0", exitUsage, "no ZooKeeper controller after 3.9"},
+		{"/x", "--override delete.topic.enable=yes", exitUsage, "not true or false"},
+		{"/x", "--override num.partitions=0", exitUsage, "not a number from 1"},
+		{"/x", "--override nonsense", exitUsage, "want KEY=VALUE"},
+		{"/x", "--override process.roles=broker", exitUsage, "KRaft"},
+		{"/x", "--override zookeeper.metadata.migration.enable=true", exitUsage, "no part in a migration"},
+		{"/x", "--properties " + properties, exitUsage, "delete.topic.enable=maybe: not true or false"},
+		{"/x", "--listener SSL://127.0.0.1:0", exitUsage, "does not speak SSL yet"},
+		{"/x", "--listener 0.0.0.0:1", exitUsage, "a host that they reach"},
+		{"/x", "--listener PLAINTEXT://h:99999", exitUsage, "want NAME://HOST:PORT"},
+		{"/x", "--listener 127.0.0.1:0 --listener 127.0.0.1:0", exitUsage, "given twice"},
+		{"/x", "--override inter.broker.listener.name=INSIDE", exitUsage, "no --listener of that name, only PLAINTEXT"},
+	} {
+		args := append([]string{"control", "--headless", "--zookeeper", l.Addr() + c.chroot}, strings.Fields(c.args)...)
+		if !strings.Contains(c.args, "--listener") {
+			args = append(args, "--listener", "127.0.0.1:0")
+		}
+		o := kstate(t, args...)
+		if c.chroot == "/broken" {
+			c.want = "no controller can start on this tree"
+		}
+		if o.code != c.code || !strings.Contains(o.err, c.want) {
+			t.Errorf("%s %s: exit code %d, want %d; want %q in\n%s", c.chroot, c.args, o.code, c.code, c.want, o.err)
+		}
+	}
+	kstate(t, "control", "--headless", "--zookeeper", l.Addr()).check(t, exitUsage, "", "Give --listener")
+	kstate(t, "control", "--headless", "--listener", "127.0.0.1:0").check(t, exitUsage, "", "Give --zookeeper")
+	if _, code := l.Store().Exists("/x"); code != zkserver.NoNode {
+		t.Error("a command line that means nothing made the chroot")
+	}
+}
+
+// The id is the lowest from 1000 that no broker has or had replicas under.
+func TestControlChoosesAnID(t *testing.T) {
+	l := keeper(t)
+	a := model.TopicAssignment{Version: 3}
+	for i, r := range [][]int32{{1000, 1}, {1001}} {
+		a.Partitions = append(a.Partitions, model.PartitionAssignment{Partition: int32(i), ReplicaAssignment: model.ReplicaAssignment{Replicas: r}})
+	}
+	for _, p := range []string{"/brokers", "/brokers/topics"} {
+		l.Store().Apply(0, zkserver.Create(p, nil, 0))
+	}
+	l.Store().Apply(0, zkserver.Create(model.TopicPath("t"), model.EncodeTopic(a), 0))
+	c := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0")
+	c.says(`controller 1002, listening`)
+}
+
+func TestProperties(t *testing.T) {
+	got, err := readProperties(strings.NewReader("# comment\n! another\n\n a = b \n" + `c:d\
+   e
+f g=h
+i\=j\ k=l\tm\\
+n
+o=\u00e4\uD83D\uDE00
+p=1
+p=2
+q=end\`))
+	want := map[string]string{"a": "b ", "c": "de", "f": "g=h", "i=j k": "l\tm\\", "n": "", "o": "ä😀", "p": "2", "q": "end"}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	if _, err := readProperties(strings.NewReader("a=1\nb=\\u12x4\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.properties")
+	text := "delete.topic.enable = FALSE\nnum.partitions=4\nleader.imbalance.check.interval.seconds=60\nunclean.leader.election.enable=true\n" +
+		"control.plane.listener.name=control\ninter.broker.listener.name=inside\ninter.broker.protocol.version=2.8.1\nzookeeper.session.timeout.ms=6000\nlog.dirs=/x\nbroker.rack=r\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := controlCommand()
+	inv := &invocation{command: &c, given: map[string][]string{"properties": {file}, "override": {"num.partitions=8", "anything=else"}}}
+	s, err := readSettings(inv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := s.engine
+	if e.DeleteTopicEnable || e.NumPartitions != 8 || e.ImbalanceCheckInterval != 60_000 || e.BrokerConfig["unclean.leader.election.enable"] != "true" ||
+		e.InterBrokerListener != "CONTROL" || e.IBP != model.IBP_2_8_IV1 || s.zookeeper.SessionTimeout != 6*time.Second || s.rack != "r" || !e.AutoRebalance {
+		t.Errorf("%+v %+v", e, s)
+	}
+}
