@@ -182,6 +182,10 @@ func (d *dashboard) show(v view) {
 	switch v {
 	case topicsView, partitionsView, brokersView, inspectorView:
 		d.side = v
+	case deletionView:
+		if d.frame != nil {
+			d.deletion.enter(deletionSource{viewOf(d.frame)})
+		}
 	}
 }
 

@@ -70,6 +70,16 @@ func (s deletionSource) before(k deletionRow) (deletionRow, bool) {
 	return deletionRow{k.set - 1, t}, true
 }
 
+// enter puts the cursor on the first topic, where it was on a heading: only
+// topics can be inspected.
+func (l *deletionList) enter(s deletionSource) {
+	if l.settle(s) && l.cursor.topic == "" {
+		if next, ok := s.after(l.cursor); ok && next.topic != "" {
+			l.choose(next)
+		}
+	}
+}
+
 func (l *deletionList) draw(a area, f *model.Frame, focused bool) {
 	s := deletionSource{viewOf(f)}
 	a = a.title("Deletion", focused, deletionInfo(s.v))

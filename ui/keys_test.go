@@ -83,7 +83,7 @@ func TestKeysGiveCommands(t *testing.T) {
 		{"inspect a partition", running, []string{"3", "j", "enter"}, model.Inspect{Subject: model.Subject{Kind: model.PartitionSubject, Topic: "clicks", Partition: 1}}},
 		{"inspect a replica", running, []string{"3", "end", "right", "right", "enter"}, model.Inspect{Subject: model.Subject{Kind: model.ReplicaSubject, Topic: "unclean", Broker: 2}}},
 		{"inspect a broker", running, []string{"4", "end", "enter"}, model.Inspect{Subject: model.Subject{Kind: model.BrokerSubject, Broker: 3}}},
-		{"inspect a queued topic", paused(), []string{"5", "down", "enter"}, model.Inspect{Subject: model.Subject{Kind: model.TopicSubject, Topic: "orders"}}},
+		{"inspect a queued topic", paused(), []string{"5", "enter"}, model.Inspect{Subject: model.Subject{Kind: model.TopicSubject, Topic: "orders"}}},
 		{"preview on all", running, []string{"E", "enter"}, model.PreviewElection{Strategy: model.OfflineStrategy}},
 		{"preview on a topic", running, []string{"2", "E", "down", "enter"}, model.PreviewElection{Strategy: model.OfflineUncleanStrategy, Scope: model.Scope{Subject: model.Subject{Kind: model.TopicSubject, Topic: "clicks"}}}},
 		{"preview on a partition's topic", running, []string{"3", "E", "3", "right", "enter"}, model.PreviewElection{Strategy: model.ReassignStrategy, Scope: model.Scope{Subject: model.Subject{Kind: model.TopicSubject, Topic: "clicks"}}}},
@@ -341,5 +341,18 @@ func TestPasteIntoAForm(t *testing.T) {
 	s.paste("ord")
 	if s.text(); s.topics.filter.text != "ord" {
 		t.Errorf("the filter is %q", s.topics.filter.text)
+	}
+}
+
+// Before the first frame no key does harm.
+func TestKeysWithoutAFrame(t *testing.T) {
+	for _, b := range keyTable() {
+		for _, k := range b.Keys() {
+			s := newScreen(nil, 80, 24).typed("5", k, "esc")
+			if len(s.commands) != 0 {
+				t.Errorf("%s gives %v", k, s.commands)
+			}
+			s.draw()
+		}
 	}
 }
