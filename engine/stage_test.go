@@ -43,14 +43,19 @@ type stage struct {
 	expired  bool  // the session ended at a fault: the next one begins when all is at rest
 	usurper  int64 // session of another controller
 	written  int   // state znodes that the controller wrote over
+	taken    []model.Step
+	answers  map[uint64]model.Answer
+	failed   []error // events that ended with an error
 }
 
-// injection is a fault at the n-th call from when it was armed.
+// injection is a fault at the n-th call from when it was armed, or at the first
+// of a purpose.
 type injection struct {
-	at     int
-	on     *stage
-	act    func(c *model.Call) *model.Result
-	struck string // the call that it struck
+	at      int
+	purpose string
+	on      *stage
+	act     func(c *model.Call) *model.Result
+	struck  string // the call that it struck
 }
 
 // counting is a random source that is none.
@@ -80,7 +85,7 @@ func newStage(t failer, change func(*engine.Config), brokers ...int32) *stage {
 
 // bareStage has an empty ZooKeeper and a controller that has not begun.
 func bareStage(t failer, change func(*engine.Config)) *stage {
-	s := &stage{t: t, session: map[int32]int64{}, broken: map[int32]model.KafkaError{}, badDirs: map[model.Replica]bool{}, answered: map[uint64]int{}}
+	s := &stage{t: t, session: map[int32]int64{}, broken: map[int32]model.KafkaError{}, badDirs: map[model.Replica]bool{}, answered: map[uint64]int{}, answers: map[uint64]model.Answer{}}
 	s.store = zkserver.NewStore(zkserver.Options{FirstZxid: 1, Now: func() time.Time { return stageClock }, Random: counting{}})
 	s.world = standin.New(standin.Options{Store: s.store, Respond: s.respond, Fault: s.strike})
 	cfg := engine.DefaultConfig(1000)
@@ -117,7 +122,7 @@ func (s *stage) read(path string) ([]byte, model.Stat, bool) {
 
 func (s *stage) strike(c *model.Call) *model.Result {
 	s.calls++
-	if s.fault == nil || s.calls != s.fault.at {
+	if s.fault == nil || s.calls != s.fault.at && (s.fault.purpose == "" || s.fault.purpose != c.Purpose) {
 		return nil
 	}
 	f := s.fault
@@ -176,7 +181,15 @@ const stepLimit = 20_000
 
 func (s *stage) run() {
 	s.t.Helper()
-	for range stepLimit {
+	if !s.steps(stepLimit) {
+		s.t.Fatalf("the controller does not come to rest; at %v", s.engine.At())
+	}
+}
+
+// steps takes up to limit steps; it says whether the controller came to rest.
+func (s *stage) steps(limit int) bool {
+	s.t.Helper()
+	for range limit {
 		for {
 			in, ok := s.world.Next()
 			if !ok {
@@ -199,7 +212,7 @@ func (s *stage) run() {
 			continue
 		}
 		if step == nil {
-			return
+			return true
 		}
 		r := s.world.Perform(step)
 		s.engine.Settle(r)
@@ -211,13 +224,16 @@ func (s *stage) run() {
 		s.count(step, r)
 		s.inv.Took(step, r)
 	}
-	s.t.Fatalf("the controller does not come to rest; at %v", s.engine.At())
+	return false
 }
 
 func (s *stage) count(step model.Step, r model.Result) {
 	switch x := step.(type) {
 	case *model.End:
 		s.events++
+		if x.Err != nil {
+			s.failed = append(s.failed, x.Err)
+		}
 	case *model.Call:
 		for i := range r.Ops {
 			if x.Purpose == "update_state" && r.Ops[i].Code == model.CodeOK {
@@ -228,8 +244,10 @@ func (s *stage) count(step model.Step, r model.Result) {
 }
 
 func (s *stage) replied(step model.Step) {
+	s.taken = append(s.taken, step)
 	if r, ok := step.(*model.Reply); ok {
 		s.answered[r.Ask]++
+		s.answers[r.Ask] = r.Answer
 	}
 }
 
