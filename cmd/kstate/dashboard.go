@@ -45,6 +45,9 @@ func show(inv *invocation, s screen) error {
 			}
 		}
 	}
+	if !isTerminal(inv.console.out) {
+		return inv.misuse("standard output is no terminal to draw on: --headless runs without one")
+	}
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(inv.ctx), syscall.SIGTERM)
 	defer stop()
 	err := ui.Run(ctx, ui.Options{Frames: s.Frames(), Do: s.Do, NoColor: inv.has("no-color")})
@@ -52,6 +55,16 @@ func show(inv *invocation, s screen) error {
 		return nil
 	}
 	return err
+}
+
+// isTerminal: it is a device of characters, as no file and no pipe is.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
 // openLog opens a file that lines are appended to; - is standard output.

@@ -55,3 +55,9 @@ func TestObserveOfAFreshCluster(t *testing.T) {
 	observeHeadless(t, 300*time.Millisecond, "--zookeeper", addr.String()+"/kafka").check(t, exitOK, "", "")
 	kstate(t, "state", "--json", "--zookeeper", addr.String()+"/kafka").check(t, exitOK, `"partitions": []`, "")
 }
+
+func TestADashboardNeedsATerminal(t *testing.T) {
+	addr := serve(t, loadReport(t, "20-isr-only-member-dead.json"))
+	kstate(t, "observe", "--zookeeper", addr).check(t, exitUsage, "", "standard output is no terminal")
+	kstate(t, "lab").check(t, exitUsage, "", "standard output is no terminal")
+}
