@@ -65,7 +65,7 @@ func (s *stepDetail) follow(d *dashboard) {
 	if s.of == nil || s.of.Position != f.Position {
 		s.scroll.y = 0
 	}
-	s.of = f
+	s.of, s.rows = f, nil
 	if f.At == nil {
 		s.lines = []line{{{faint, "There is none: the controller is between events."}}}
 		return

@@ -14,6 +14,9 @@ type pages struct {
 	width  int // the wish for the inside
 	scroll scroll
 	lines  []line // not yet broken at any width
+
+	rows     []line // the lines broken at rowWidth; nil when the lines have changed
+	rowWidth int
 }
 
 const (
@@ -70,11 +73,13 @@ func newNotices(d *dashboard) dialog {
 
 // broken are the lines for a width.
 func (h *pages) broken(w int) []line {
-	var out []line
-	for _, l := range h.lines {
-		out = append(out, wrap(l, w, h.indent)...)
+	if h.rows == nil || h.rowWidth != w {
+		h.rows, h.rowWidth = h.rows[:0], w
+		for _, l := range h.lines {
+			h.rows = append(h.rows, wrap(l, w, h.indent)...)
+		}
 	}
-	return out
+	return h.rows
 }
 
 // ownIndent, for wrap: two columns more than the line begins with.

@@ -230,3 +230,41 @@ func TestNotices(t *testing.T) {
 		t.Errorf("stale or read-only is not said:\n%s", s.text())
 	}
 }
+
+// Whatever is pressed, pasted and resized in whatever order, and whatever frames
+// come in between, nothing panics and nothing is drawn outside.
+func TestAnyKeysInAnyOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	frames := []*model.Frame{labFrame(), emptyFrame(), deletionFrame(), offlineFrame(), oddFrame(), loadingFrame(), disconnectedFrame(), inspectedFrame(), recordsFrame()}
+	var keys []string
+	for _, b := range keyTable() {
+		for _, k := range b.Keys() {
+			if k != "q" && k != "ctrl+c" && k != "ctrl+z" {
+				keys = append(keys, k)
+			}
+		}
+	}
+	keys = append(keys, "enter", "enter", "esc", "backspace", "y", "n", "'1", "'orders", "'字\u202e")
+	for range 100 {
+		s := newScreen(nil, 80, 24)
+		var pressed []string
+		for range 40 {
+			switch r.IntN(12) {
+			case 0:
+				s.resize(minWidth+r.IntN(120), minHeight+r.IntN(40))
+			case 1:
+				f := *frames[r.IntN(len(frames))]
+				s.setFrame(&f)
+			case 2:
+				s.paste(oddNames[r.IntN(len(oddNames))])
+			default:
+				k := keys[r.IntN(len(keys))]
+				pressed = append(pressed, k)
+				s.typed(k)
+			}
+			if s.draw(); r.IntN(4) == 0 {
+				checkOutside(t, fmt.Sprintf("view %s keys %v", viewNames[s.view], pressed), s.draw(), s.w, s.h)
+			}
+		}
+	}
+}
