@@ -91,7 +91,7 @@ func (e *election) press(d *dashboard, k tea.KeyPressMsg) outcome {
 	case "1", "2", "3", "4", "5":
 		e.strategy = int(s[0] - '1')
 	case "enter":
-		p := &preview{strategy: model.Strategies[e.strategy], scope: e.scopes[e.scope], before: d.frame.Preview}
+		p := &preview{strategy: model.Strategies[e.strategy], scope: e.scopes[e.scope], before: d.frame.Preview, seen: d.seen}
 		return outcome{open: p, command: model.PreviewElection{Strategy: p.strategy, Scope: p.scope}}
 	}
 	return outcome{}
@@ -112,6 +112,7 @@ type preview struct {
 	strategy model.Strategy
 	scope    model.Scope
 	before   *model.ElectionPreview // what the frame held when this one was asked for
+	seen     uint64                 // the newest notice then
 	at       int                    // the row whose reasons are shown
 	scroll   scroll
 }
@@ -123,6 +124,17 @@ func (p *preview) answer(d *dashboard) *model.ElectionPreview {
 		return nil
 	}
 	return a
+}
+
+// refusal is what was said since the preview was asked for: why none comes.
+func (p *preview) refusal(d *dashboard) string {
+	text := ""
+	for i := range d.frame.Notices {
+		if n := &d.frame.Notices[i]; n.Seq > p.seen && n.Level >= model.Warn {
+			text = n.Text
+		}
+	}
+	return text
 }
 
 func (p *preview) title() string { return "Preview: " + p.strategy.String() }
@@ -148,6 +160,9 @@ func (p *preview) draw(a area, d *dashboard) {
 	r := p.answer(d)
 	if r == nil {
 		a.put(0, 2, faint, "asking the controller …")
+		for y, l := range wrap(line{{plain, ""}, {warn, p.refusal(d)}}, a.w, 0) {
+			a.putLine(4+y, l, 0)
+		}
 		return
 	}
 	a.put(0, 1, strong, previewSummary(r))

@@ -138,6 +138,23 @@ func TestElectionIsPreviewedFirst(t *testing.T) {
 	}
 }
 
+// A preview that is refused says so for as long as it is open.
+func TestRefusedPreview(t *testing.T) {
+	f := offlineFrame()
+	f.Notices = []model.Notice{{Seq: 3, At: testNow, Level: model.Warn, Text: "an older notice"}}
+	s := newScreen(f, 80, 24).typed("E", "enter")
+	if strings.Contains(dialogText(s), "an older notice") {
+		t.Errorf("an older notice is taken for the refusal:\n%s", s.text())
+	}
+	g := offlineFrame()
+	g.Now += 2 * errorMillis
+	g.Notices = append(f.Notices, model.Notice{Seq: 4, At: testNow, Level: model.Warn, Text: "refused: there is no controller to ask"})
+	s.setFrame(g)
+	if !strings.Contains(dialogText(s), "refused: there is no controller to ask") {
+		t.Errorf("the refusal is not shown:\n%s", s.text())
+	}
+}
+
 // In a read-only mode a preview is shown, and says why it cannot be run.
 func TestPreviewInReadOnlyMode(t *testing.T) {
 	f := offlineFrame()
