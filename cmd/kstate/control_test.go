@@ -200,10 +200,11 @@ func useAsClient(t *testing.T, address string, release model.InterBrokerProtocol
 	if err != nil || grown.Error() != nil {
 		t.Fatalf("grown %+v, %v", grown, err)
 	}
-	m := askMetadata(t, client)
-	if len(m.Topics) != 1 || len(m.Topics[0].Partitions) != 8 {
-		t.Fatalf("metadata %+v", m.Topics)
-	}
+	var m *kmsg.MetadataResponse
+	await(t, "the new partitions are known", func() bool { // the answer may come before what metadata is answered from
+		m = askMetadata(t, client)
+		return len(m.Topics) == 1 && len(m.Topics[0].Partitions) == 8
+	})
 	for _, p := range m.Topics[0].Partitions {
 		if p.Leader < 1 || p.Leader > 3 || slices.Contains(p.Replicas, 1000) {
 			t.Errorf("t-%d is led by %d, on %v", p.Partition, p.Leader, p.Replicas)
