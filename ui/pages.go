@@ -160,12 +160,18 @@ func (h *pages) size(d *dashboard) (int, int) {
 
 func (h *pages) draw(a area, _ *dashboard) {
 	lines := h.broken(a.w)
-	body := a.sub(0, 0, a.w, a.h-1)
+	body := a
+	if len(lines) > a.h {
+		body = a.sub(0, 0, a.w, a.h-1) // the last row says how much is missing
+	}
 	h.scroll.fit(len(lines), body.h)
 	for y := 0; y < body.h && h.scroll.y+y < len(lines); y++ {
 		body.putLine(y, lines[h.scroll.y+y], 0)
 	}
-	if rest := len(lines) - h.scroll.y - body.h; rest > 0 {
+	switch rest := len(lines) - h.scroll.y - body.h; {
+	case rest == 1:
+		a.put(0, a.h-1, faint, "↓ 1 more line")
+	case rest > 0:
 		a.put(0, a.h-1, faint, "↓ "+itoa(rest)+" more lines")
 	}
 }
