@@ -30,8 +30,10 @@ func newRecordDetail(d *dashboard) dialog {
 	p.lines = append(p.lines, line{{faint, at}}, nil)
 	switch r.Step.(type) {
 	case nil:
-		p.lines = append(p.lines, line{{good, "» "}, {good, r.Input.String()}}, nil)
-		p.lines = append(p.lines, fieldLines(r.Input)...)
+		if r.Input != nil {
+			p.lines = append(p.lines, line{{good, "» "}, {good, r.Input.String()}}, nil)
+			p.lines = append(p.lines, fieldLines(r.Input)...)
+		}
 		return p
 	case *model.Call:
 		if r.Result == nil {

@@ -10,6 +10,9 @@
 // It is not the debugger: it decides nothing about a cluster, opens nothing,
 // and keeps no state but what is chosen and scrolled.
 //
+// Bubbles edits its text fields and matches its keys; the rest of Bubbles makes
+// text, where a canvas needs cells.
+//
 // It may import model, Bubble Tea, bubbles, lipgloss, chroma and x/ansi; never
 // engine or internal/debugger.
 //
