@@ -156,7 +156,7 @@ func (h *history) drawRecord(a area, y int, r *model.Record) {
 	mark, st, text := "»", good, ""
 	switch {
 	case r.Step != nil:
-		mark, st, text = "·", stepStyle(r.Step), r.Step.String()
+		mark, st, text = stepMark(r), stepStyle(r.Step), r.Step.String()
 	case r.Input != nil:
 		text = r.Input.String()
 	}
@@ -173,6 +173,20 @@ func (h *history) drawRecord(a area, y int, r *model.Record) {
 	if s := h.outcome(r.Result); s != "" {
 		rest.put(x+1, 0, outcomeStyle(r), s)
 	}
+}
+
+// stepMark brackets the steps of one event.
+func stepMark(r *model.Record) string {
+	switch r.Step.(type) {
+	case *model.Begin:
+		return "┌"
+	case *model.End:
+		return "└"
+	}
+	if r.EventSeq > 0 {
+		return "│"
+	}
+	return "·"
 }
 
 // putNumber writes a number that ends w columns behind x, or further when it is long.

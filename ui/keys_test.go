@@ -233,7 +233,7 @@ func TestKeysChangeTheScreen(t *testing.T) {
 		{"right in partitions", []string{"3"}, "right", "replica 1"},
 		{"l in partitions", []string{"3", "right"}, "l", "replica 2"},
 		{"left in partitions", []string{"3", "right", "right"}, "left", "replica 1"},
-		{"h in the log", []string{"7", "right", "right"}, "h", "· picDeletion"},
+		{"h in the log", []string{"7", "right", "right"}, "h", "┌ picDeletion"},
 		{"home in the log", []string{"7"}, "home", "     1 »"},
 		{"g in the log", []string{"7"}, "g", "     1 »"},
 		{"up in the log", []string{"7"}, "up", "scrolled back"},

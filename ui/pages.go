@@ -50,7 +50,8 @@ func newHelp(d *dashboard) dialog {
 	entry(lastEdge, "━━►", "the transition that was taken last")
 	entry(nextEdge, "══►", "the transition that the step at hand proposes")
 	entry(plain, "Deletion...", "in the small graph DeletionStarted, DeletionSuccessful and DeletionIneligible are ReplicaDeletionStarted, ReplicaDeletionSuccessful and ReplicaDeletionIneligible")
-	entry(plain, "» · ~", "in the log: an input, a step, something inferred from outside")
+	entry(plain, "┌ │ └", "in the log: an event begins, one of its steps, it ends")
+	entry(plain, "» · ~", "in the log: an input, a step outside of events, something inferred from outside")
 	entry(plain, "= ≠", "in the inspector: memory is as the znode says, or differs")
 	return h
 }
