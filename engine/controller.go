@@ -270,7 +270,8 @@ func (e *Engine) maybeResign() error {
 }
 
 // triggerControllerMove gives the role up by deleting /controller, so that all
-// run for it again. Kafka: KafkaController.triggerControllerMove.
+// run for it again. If somebody else holds it already, the term is not undone, and
+// its leftovers make the next failover of this process fail once. Kafka: KafkaController.triggerControllerMove.
 func (e *Engine) triggerControllerMove() error {
 	id, err := e.getControllerID()
 	if err != nil {
@@ -319,10 +320,13 @@ func (e *Engine) resign() {
 		e.step(&model.Alarm{Name: rebalanceAlarm, Cancel: true})
 		e.rebalancing = false
 	}
+	e.scheduling = false
 	e.ignoreAll(model.PartitionStateZnode)
+	e.logf(controllerLogger, model.Info, "stopped partition state machine")
 	e.ignoreChild(model.TopicsPath)
 	e.ignoreAll(model.TopicZnode)
 	e.ignoreChild(model.DeleteTopicsPath)
+	e.logf(controllerLogger, model.Info, "stopped replica state machine")
 	e.ignoreChild(model.BrokerIDsPath)
 	for _, id := range ids(e.channels) {
 		e.linkDown(id)

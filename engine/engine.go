@@ -73,6 +73,7 @@ type Engine struct {
 	delayed       []*delayed         // admin requests that wait for the metadata
 	buckets       map[string]*bucket // mutations by requester
 	rebalancing   bool               // the balancer's alarm is set
+	scheduling    bool               // this term has come as far as its timers
 
 	takeoverErr      error            // of the last attempt
 	barred           error            // why it does not run for the role any more

@@ -102,8 +102,15 @@ func TestDisorderInTheOwnBatch(t *testing.T) {
 	s.kill(4)
 	s.usurp()
 	s.run()
-	if v := s.engine.View(); s.engine.IsActive() || v.Epoch != 2 {
+	if v := s.engine.View(); s.engine.IsActive() || v.Epoch != 2 || v.Broker(4) != nil {
 		t.Fatalf("active %t, epoch %d: the term should be left as it is", s.engine.IsActive(), v.Epoch)
+	}
+	mark := len(s.taken)
+	s.store.Expire(s.usurper)
+	s.run()
+	v := s.engine.View()
+	if !s.engine.IsActive() || v.Epoch != 5 || !s.said("already been started", mark) { // 3 was the usurper's, 4 failed
+		t.Fatalf("active %t, epoch %d", s.engine.IsActive(), v.Epoch)
 	}
 }
 

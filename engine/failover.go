@@ -74,6 +74,10 @@ func (e *Engine) resumePending() error {
 		return err
 	}
 	e.logf(controllerLogger, model.Info, "starting the controller scheduler")
+	if e.scheduling { // of an earlier term that was not undone: see triggerControllerMove
+		return illegalf("this scheduler has already been started")
+	}
+	e.scheduling = true
 	if e.cfg.AutoRebalance {
 		e.scheduleRebalance(5000)
 	}
@@ -118,7 +122,11 @@ func (e *Engine) initializeContext() error {
 	if !e.settleProtocol(brokers) {
 		brokers = nil
 	}
-	for _, b := range e.compatible(brokers) {
+	live := e.compatible(brokers)
+	for _, id := range model.Without(e.ctx.LiveOrShuttingDown(), brokerIDs(live)) {
+		e.ctx.RemoveBroker(id) // of an earlier term that was not undone
+	}
+	for _, b := range live {
 		e.ctx.PutBroker(b)
 	}
 	topics, err := e.children(model.TopicsPath, true)
@@ -146,6 +154,7 @@ func (e *Engine) initializeContext() error {
 			}
 		}
 	}
+	e.ctx.ClearLeadership()
 	e.ctx.ClearShuttingDown()
 	if err := e.listenBrokers(e.ctx.LiveOrShuttingDown()); err != nil {
 		return err
