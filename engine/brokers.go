@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"kstate/model"
 )
@@ -130,9 +131,22 @@ func (e *Engine) processBrokerChange() error {
 		}
 	}
 	if len(dead) > 0 {
-		return e.dismiss(dead)
+		if err := e.dismiss(dead); err != nil {
+			return err
+		}
+	}
+	if len(fresh)+len(bounced)+len(dead) > 0 {
+		e.logf(controllerLogger, model.Info, "updated broker epochs cache: %s", brokerEpochs(e.ctx.Brokers()))
 	}
 	return nil
+}
+
+func brokerEpochs(bs []model.Broker) string {
+	var b strings.Builder
+	for i := range bs {
+		fmt.Fprintf(&b, "%d -> %d, ", bs[i].ID, bs[i].Epoch)
+	}
+	return strings.TrimSuffix(b.String(), ", ")
 }
 
 func brokerIDs(bs []model.Broker) []int32 {

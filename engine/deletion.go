@@ -18,6 +18,7 @@ func (e *Engine) initDeletion(markers []string, ineligible map[string]model.Inel
 		e.logf(controllerLogger, model.Info, "removing topics %v since delete topic is disabled", markers)
 		return e.deleteMarkers(markers)
 	}
+	e.logf(controllerLogger, model.Info, "initializing topic deletion with initial deletions %v, initial ineligible deletions %v", markers, sortedKeys(ineligible))
 	for _, t := range markers {
 		e.mark(t, model.ToBeDeleted, true, "its marker was found at controller startup", "")
 	}
@@ -143,7 +144,11 @@ func (e *Engine) replicasOf(topic string) ([]model.Replica, []model.ReplicaState
 // ones, and starts what is eligible. Kafka: TopicDeletionManager.resumeDeletions.
 func (e *Engine) resumeDeletions() error {
 	var start, retry []string
-	for _, t := range e.ctx.TopicsToBeDeleted.Slice() {
+	queued := e.ctx.TopicsToBeDeleted.Slice()
+	if len(queued) > 0 {
+		e.logf(controllerLogger, model.Info, "handling deletion for topics %v", queued)
+	}
+	for _, t := range queued {
 		_, states, err := e.replicasOf(t)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"kstate/model"
@@ -43,9 +44,25 @@ func (e *Engine) startPartitions() error {
 			}
 		}
 	}
+	e.logf(controllerLogger, model.Debug, "initial states of partitions: %s", countsByState(model.PartitionStates, e.ctx.PartitionCounts[:]))
 	e.logf(controllerLogger, model.Info, "triggering online partition state changes")
 	_, err := e.triggerOnlinePartitionStateChange("controller startup")
 	return err
+}
+
+// countsByState lists how many are in each state.
+func countsByState[S interface {
+	~uint8
+	String() string
+}](states []S, counts []int) string {
+	out := ""
+	for i, s := range states {
+		if i > 0 {
+			out += ", "
+		}
+		out += fmt.Sprintf("%d %s", counts[s], s)
+	}
+	return out
 }
 
 // triggerOnlinePartitionStateChange tries to bring every New or Offline

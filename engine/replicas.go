@@ -28,6 +28,7 @@ func (e *Engine) startReplicas() error {
 			}
 		}
 	}
+	e.logf(controllerLogger, model.Debug, "initial states of replicas: %s", countsByState(model.ReplicaStates, e.ctx.ReplicaCounts[:]))
 	e.logf(controllerLogger, model.Info, "triggering online replica state changes")
 	if err := e.changeReplicas(online, model.OnlineReplica, "controller startup: its broker is live"); err != nil {
 		return err
