@@ -204,7 +204,7 @@ func callFails(s *stage, m move) {
 	all := strikes()
 	x := all[m.x%len(all)]
 	s.arm(&injection{at: 1 + m.y%12, act: func(c *model.Call) *model.Result {
-		if x.one && len(c.Ops) < 2 || x.when != nil && !x.when(c) {
+		if !x.fits(c) {
 			return nil
 		}
 		return x.act(s, c, func(i int) bool { return !x.one || i == m.z%len(c.Ops) })

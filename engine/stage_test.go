@@ -36,7 +36,7 @@ type stage struct {
 	asks     uint64
 	answered map[uint64]int // request -> times
 	events   int            // ended
-	calls    int            // since the last arm
+	calls    []*model.Call  // since the last arm
 	fault    *injection
 	lines    *strings.Builder // every step with its result; nil: not kept
 	seq      int
@@ -121,8 +121,8 @@ func (s *stage) read(path string) ([]byte, model.Stat, bool) {
 }
 
 func (s *stage) strike(c *model.Call) *model.Result {
-	s.calls++
-	if s.fault == nil || s.calls != s.fault.at && (s.fault.purpose == "" || s.fault.purpose != c.Purpose) {
+	s.calls = append(s.calls, c)
+	if s.fault == nil || len(s.calls) != s.fault.at && (s.fault.purpose == "" || s.fault.purpose != c.Purpose) {
 		return nil
 	}
 	f := s.fault
@@ -132,7 +132,7 @@ func (s *stage) strike(c *model.Call) *model.Result {
 }
 
 // arm lets a fault strike the at-th call from now on.
-func (s *stage) arm(f *injection) { s.calls, s.fault = 0, f }
+func (s *stage) arm(f *injection) { s.calls, s.fault = nil, f }
 
 func (s *stage) respond(broker int32, r model.ControlRequest) (model.ControlResponse, bool) {
 	if s.hold {
