@@ -270,12 +270,15 @@ func (b *batch) flushMetadata() {
 		live = append(slices.Clone(live), b.e.selfWithRack())
 		slices.SortFunc(live, func(a, b model.Broker) int { return int(a.ID) - int(b.ID) })
 	}
+	sent := map[*model.UpdateMetadataRequest]int32{}
 	for _, id := range receivers {
 		if b.e.ctx.IsLiveOrShuttingDown(id) {
-			b.e.send(id, &model.UpdateMetadataRequest{RequestHeader: b.header(version, id), Entries: list, LiveBrokers: live})
+			r := &model.UpdateMetadataRequest{RequestHeader: b.header(version, id), Entries: list, LiveBrokers: live}
+			sent[r] = id
+			b.e.send(id, r)
 		}
 	}
-	b.e.metadataSent(list)
+	b.e.metadataSent(list, sent)
 }
 
 func (b *batch) flushStopReplica() {

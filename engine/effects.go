@@ -189,6 +189,7 @@ func (e *Engine) linkDown(id int32) {
 	if e.channels[id] {
 		e.step(&model.Link{Broker: model.Broker{ID: id}})
 		delete(e.channels, id)
+		e.metadataLost(id)
 	}
 }
 

@@ -70,6 +70,7 @@ type Engine struct {
 
 	psm, rsm, own *batch
 	metadata      metadataCache
+	untaken       []*untaken         // what brokers were told and requests wait for
 	delayed       []*delayed         // admin requests that wait for the metadata
 	buckets       map[string]*bucket // mutations by requester
 	rebalancing   bool               // the balancer's alarm is set

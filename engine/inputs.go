@@ -115,6 +115,7 @@ func (e *Engine) responded(r *model.Responded, cause string) {
 	case *model.LeaderAndIsrRequest:
 		e.put(&model.LeaderAndIsrResponseReceived{Broker: r.Broker, Response: r.Response}, cause)
 	case *model.UpdateMetadataRequest:
+		e.metadataTaken(req)
 		e.put(&model.UpdateMetadataResponseReceived{Broker: r.Broker, Response: r.Response}, cause)
 	case *model.StopReplicaRequest:
 		if !req.Callback {

@@ -120,6 +120,7 @@ type delayed struct {
 	done   func(topic string) bool
 	topics []string // accepted ones
 	answer func(late map[string]bool) model.Answer
+	told   bool // brokers have been told that it is done
 }
 
 // await answers now if nothing is to be waited for; else later.
@@ -139,17 +140,82 @@ func (e *Engine) complete(d *delayed) bool {
 }
 
 // metadataSent notes what brokers were told, and answers requests that had
-// waited for it.
-func (e *Engine) metadataSent(list []model.UpdateMetadataEntry) {
+// waited for it. Kafka's controller is a broker and answers when it has taken in
+// itself what it tells; one that is none answers when most brokers have.
+func (e *Engine) metadataSent(list []model.UpdateMetadataEntry, sent map[*model.UpdateMetadataRequest]int32) {
 	if len(list) == 0 {
 		return
 	}
 	e.metadata.merge(list)
-	for _, d := range slices.Clone(e.delayed) {
-		if e.complete(d) {
-			e.undelay(d)
-			e.step(&model.Alarm{Name: requestAlarm(d.id), Cancel: true})
-			e.reply(d.id, d.answer(nil))
+	var done []*delayed
+	for _, d := range e.delayed {
+		if !d.told && e.complete(d) {
+			done = append(done, d)
+		}
+	}
+	if e.outside() && len(done) > 0 && len(sent) > 0 {
+		for _, d := range done {
+			d.told = true
+		}
+		e.untaken = append(e.untaken, &untaken{by: sent, left: len(sent)/2 + 1, wait: done})
+		return
+	}
+	for _, d := range done {
+		e.answerDelayed(d)
+	}
+}
+
+func (e *Engine) answerDelayed(d *delayed) {
+	e.undelay(d)
+	e.step(&model.Alarm{Name: requestAlarm(d.id), Cancel: true})
+	e.reply(d.id, d.answer(nil))
+}
+
+// untaken is metadata that brokers have been told and not all have taken in.
+type untaken struct {
+	by   map[*model.UpdateMetadataRequest]int32 // who has not answered
+	left int                                    // how many must, until what waits is answered
+	wait []*delayed
+}
+
+// metadataTaken: a broker has taken in what that request told it.
+func (e *Engine) metadataTaken(r *model.UpdateMetadataRequest) {
+	for _, u := range e.untaken {
+		if _, ok := u.by[r]; ok {
+			delete(u.by, r)
+			u.left--
+		}
+	}
+	e.answerTaken()
+}
+
+// metadataLost: a broker went, and what it was told with it.
+func (e *Engine) metadataLost(broker int32) {
+	for _, u := range e.untaken {
+		for r, id := range u.by {
+			if id == broker {
+				delete(u.by, r)
+				u.left--
+			}
+		}
+	}
+	e.answerTaken()
+}
+
+// answerTaken answers, beside the event thread, what needs to wait no longer.
+func (e *Engine) answerTaken() {
+	var taken []*untaken
+	e.untaken = slices.DeleteFunc(e.untaken, func(u *untaken) bool {
+		if u.left <= 0 {
+			taken = append(taken, u)
+		}
+		return u.left <= 0
+	})
+	for _, u := range taken {
+		for _, d := range u.wait {
+			if slices.Contains(e.delayed, d) { // not timed out meanwhile
+				e.startAside(d.id, func() { e.answerDelayed(d) })
+			}
 		}
 	}
 }

@@ -230,3 +230,69 @@ func TestTakingOver(t *testing.T) {
 		t.Error("a KRaft controller lost the role")
 	}
 }
+
+// A client that is told of its topic finds it on brokers: most have taken in what
+// they were told before the request is answered.
+func TestTopicRequestsWaitForBrokers(t *testing.T) {
+	c := newOutsider(t, nil, nil, 1, 2, 3)
+	var held []standin.Sent
+	c.world.Respond = func(b int32, r model.ControlRequest) (model.ControlResponse, bool) {
+		if q, ok := r.(*model.UpdateMetadataRequest); ok && len(q.Entries) > 0 {
+			held = append(held, standin.Sent{Broker: b, Request: r})
+			return model.ControlResponse{}, false
+		}
+		return success(b, r)
+	}
+	answered := func(id uint64) bool {
+		return slices.ContainsFunc(c.world.Replies, func(r *model.Reply) bool { return r.Ask == id })
+	}
+	taken := func(n int) {
+		for range n {
+			c.world.Push(&model.Responded{Broker: held[0].Broker, Request: held[0].Request})
+			held = held[1:]
+		}
+		c.run()
+	}
+	c.ask(1, &model.CreateTopics{Mutation: model.Mutation{TimeoutMillis: 1000}, Topics: []model.NewTopic{{Topic: "t", Partitions: 1, ReplicationFactor: 3}}})
+	if answered(1) || len(held) != 3 {
+		t.Fatalf("answered %v, told %v", answered(1), held)
+	}
+	taken(1)
+	if answered(1) {
+		t.Fatal("answered when one of three brokers knew")
+	}
+	taken(1)
+	if !answered(1) {
+		t.Fatal("not answered when two of three brokers knew")
+	}
+	taken(1)
+
+	// A broker that goes is not waited for.
+	c.ask(2, &model.DeleteTopics{Mutation: model.Mutation{TimeoutMillis: 1000}, Version: 6, Topics: []model.TopicOrID{{Topic: "t"}}})
+	if answered(2) || len(held) < 3 {
+		t.Fatalf("answered %v, told %v", answered(2), held)
+	}
+	c.kill(1)
+	c.kill(2)
+	c.run()
+	if !answered(2) {
+		t.Error("it waits for brokers that are gone")
+	}
+
+	// The time runs out: the topics are there, and the answer says so.
+	c.start(1)
+	c.start(2)
+	c.run()
+	held = nil
+	c.ask(3, &model.CreateTopics{Mutation: model.Mutation{TimeoutMillis: 1000}, Topics: []model.NewTopic{{Topic: "u", Partitions: 1, ReplicationFactor: 1}}})
+	c.world.Push(&model.AlarmRang{Name: "request-3"})
+	c.run()
+	for _, r := range c.world.Replies {
+		if a, ok := r.Answer.(*model.CreateTopicsAnswer); ok && r.Ask == 3 && a.Topics[0].Error != model.ErrNone {
+			t.Errorf("answered %+v", a)
+		}
+	}
+	if !answered(3) {
+		t.Error("no answer after the time")
+	}
+}
