@@ -257,26 +257,29 @@ func createOnce(ctx context.Context, conn *zkwatch.Conn, path string) error {
 	}
 }
 
-// makePersistentPaths makes the paths that each broker makes sure of at its start.
+// makePersistentPaths makes the paths that each broker makes sure of at its start:
+// parents first, since what is sent again after a broken connection comes later.
 func makePersistentPaths(conn *zkwatch.Conn) error {
-	call := &model.Call{Purpose: "create_persistent_paths"}
-	made := map[string]bool{}
+	var levels [2][]model.Op
 	for _, path := range model.PersistentPaths() {
-		for i := 1; i <= len(path); i++ {
-			if (i == len(path) || path[i] == '/') && !made[path[:i]] {
-				made[path[:i]] = true
-				call.Ops = append(call.Ops, model.Op{Kind: model.OpCreate, Path: path[:i]})
-			}
+		parent := model.ParentPath(path)
+		if parent == "/" {
+			levels[0] = append(levels[0], model.Op{Kind: model.OpCreate, Path: path})
+			continue
 		}
-	}
-	r := conn.Do(call)
-	if len(r.Ops) != len(call.Ops) {
-		return unknown(fmt.Errorf("creating the paths of a cluster: ZooKeeper answered %s", r.Code))
+		levels[0] = append(levels[0], model.Op{Kind: model.OpCreate, Path: parent})
+		levels[1] = append(levels[1], model.Op{Kind: model.OpCreate, Path: path})
 	}
 	var failed []error
-	for i := range r.Ops {
-		if code := r.Ops[i].Code; code != model.CodeOK && code != model.CodeNodeExists {
-			failed = append(failed, fmt.Errorf("create %s: ZooKeeper answered %s", call.Ops[i].Path, code))
+	for _, ops := range levels {
+		r := conn.Do(&model.Call{Purpose: "create_persistent_paths", Ops: ops})
+		if len(r.Ops) != len(ops) {
+			return unknown(fmt.Errorf("creating the paths of a cluster: ZooKeeper answered %s", r.Code))
+		}
+		for i := range r.Ops {
+			if code := r.Ops[i].Code; code != model.CodeOK && code != model.CodeNodeExists {
+				failed = append(failed, fmt.Errorf("create %s: ZooKeeper answered %s", ops[i].Path, code))
+			}
 		}
 	}
 	return errors.Join(failed...)
