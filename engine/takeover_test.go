@@ -59,8 +59,9 @@ func takeOver(t testing.TB, store *zkserver.Store) (*engine.Engine, int) {
 }
 
 // Taking over 1,000 topics of 100 partitions takes 0.6 s and a process of
-// 250 MB. Time is the processor's, since other tests run beside this one; the
-// test fails above twice the figures.
+// 250 MB. Time is the processor's, since other tests run beside this one, and
+// even so it doubles on a busy machine whose cores share their caches; the test
+// fails above five times the time and twice the memory.
 func TestTakeOverOfAWideCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a benchmark")
@@ -74,7 +75,7 @@ func TestTakeOverOfAWideCluster(t *testing.T) {
 	if n := e.View().PartitionCounts[model.OnlinePartition]; n != 100_000 {
 		t.Fatalf("%d partitions online", n)
 	}
-	if limit := 1200 * time.Millisecond; took > limit {
+	if limit := 3 * time.Second; took > limit {
 		t.Errorf("the take-over took %v, more than %v", took, limit)
 	}
 	if resident > 500 {
