@@ -60,7 +60,6 @@ type control struct {
 	settings *controlSettings
 	id       int32
 	outside  *live.Outside
-	engine   *engine.Engine
 
 	mu      sync.Mutex
 	session *debugger.Session
