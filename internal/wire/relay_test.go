@@ -96,6 +96,48 @@ func TestRelay(t *testing.T) {
 	}
 }
 
+// Tools ask each broker that is listed about its settings: the controller has none.
+func TestOwnConfigs(t *testing.T) {
+	ts := newTestServer(t, func(o *ServerOptions) {
+		o.Cluster = func() Cluster { return Cluster{Self: &model.Broker{ID: 1000}} }
+		o.Relay = &Relay{
+			Versions: func() map[int16]model.VersionRange { return map[int16]model.VersionRange{32: {Max: 4}, 44: {Max: 1}} },
+			Dial:     func(context.Context, string) (net.Conn, error) { return nil, errors.New("handed on") },
+		}
+	})
+	c := ts.connect()
+	for v := range int16(5) {
+		q := kmsg.NewPtrDescribeConfigsRequest()
+		q.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1000"}}
+		a := ask[*kmsg.DescribeConfigsResponse](c, q, v)
+		if len(a.Resources) != 1 || a.Resources[0].ResourceName != "1000" || a.Resources[0].ErrorCode != 0 || len(a.Resources[0].Configs) > 0 {
+			t.Errorf("version %d: %+v", v, a)
+		}
+	}
+	for v := range int16(2) {
+		q := kmsg.NewPtrIncrementalAlterConfigsRequest()
+		q.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1000",
+			Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "leader.replication.throttled.rate", Op: kmsg.IncrementalAlterConfigOpDelete}}}}
+		if a := ask[*kmsg.IncrementalAlterConfigsResponse](c, q, v); len(a.Resources) != 1 || a.Resources[0].ErrorCode != 0 {
+			t.Errorf("version %d: %+v", v, a)
+		}
+		value := "1"
+		q.Resources[0].Configs[0].Op, q.Resources[0].Configs[0].Value = kmsg.IncrementalAlterConfigOpSet, &value
+		if a := ask[*kmsg.IncrementalAlterConfigsResponse](c, q, v); len(a.Resources) != 1 || a.Resources[0].ErrorCode != int16(model.ErrInvalidRequest) {
+			t.Errorf("version %d: %+v", v, a)
+		}
+	}
+	q := kmsg.NewPtrDescribeConfigsRequest()
+	q.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1"}}
+	c.send(q, 4, 1)
+	if f := c.read(); f != nil {
+		t.Errorf("about another broker it is answered %x", f)
+	}
+	if err := take(t, ts.failures, "failure"); !strings.Contains(err.Error(), "handed on") {
+		t.Error(err)
+	}
+}
+
 func TestRelayWithoutBrokers(t *testing.T) {
 	ts, _ := relayTo(t, relayDials)
 	c := ts.connect()

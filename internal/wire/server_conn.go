@@ -209,6 +209,9 @@ func (sc *serverConn) parse(frame []byte) (*call, api, error) {
 		return c, none, nil
 	}
 	if a.relay { // the broker reads the rest
+		if own := ownConfigs(c, body); own != nil {
+			a = api{key: key, local: func(*call) kmsg.Response { return own }}
+		}
 		return c, a, nil
 	}
 	if c.request.IsFlexible() {

@@ -1,0 +1,62 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kstate/model"
+)
+
+// ownConfigs answers what is asked about the settings of the controller as a
+// broker. Tools ask all brokers that are listed, and clients send such a question
+// to the broker that it is about, in a request of its own; a broker that it were
+// handed on to would refuse it. There are no such settings: taking one back is
+// fine, making one is not. Nil: it is about others, and handed on.
+func ownConfigs(c *call, body []byte) kmsg.Response {
+	self := c.conn.server.opt.Cluster().Self
+	if self == nil {
+		return nil
+	}
+	own := func(kind kmsg.ConfigResourceType, name string) bool {
+		return kind == kmsg.ConfigResourceTypeBroker && name == strconv.Itoa(int(self.ID))
+	}
+	switch q := c.request.(type) {
+	case *kmsg.DescribeConfigsRequest:
+		if !decodes(q, body) || len(q.Resources) != 1 || !own(q.Resources[0].ResourceType, q.Resources[0].ResourceName) {
+			return nil
+		}
+		out := q.ResponseKind().(*kmsg.DescribeConfigsResponse)
+		r := kmsg.NewDescribeConfigsResponseResource()
+		r.ResourceType, r.ResourceName = q.Resources[0].ResourceType, q.Resources[0].ResourceName
+		out.Resources = append(out.Resources, r)
+		return out
+	case *kmsg.IncrementalAlterConfigsRequest:
+		if !decodes(q, body) || len(q.Resources) != 1 || !own(q.Resources[0].ResourceType, q.Resources[0].ResourceName) {
+			return nil
+		}
+		out := q.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
+		r := kmsg.NewIncrementalAlterConfigsResponseResource()
+		r.ResourceType, r.ResourceName = q.Resources[0].ResourceType, q.Resources[0].ResourceName
+		for _, config := range q.Resources[0].Configs {
+			if config.Op != kmsg.IncrementalAlterConfigOpDelete {
+				text := "broker " + r.ResourceName + " is the controller alone: it has no settings that could be made, " + config.Name + " for one"
+				r.ErrorCode, r.ErrorMessage = int16(model.ErrInvalidRequest), &text
+			}
+		}
+		out.Resources = append(out.Resources, r)
+		return out
+	}
+	return nil
+}
+
+// decodes reads a body whose header has been read up to its tagged fields.
+func decodes(q kmsg.Request, body []byte) bool {
+	if q.IsFlexible() {
+		var err error
+		if body, err = skipTags(body); err != nil {
+			return false
+		}
+	}
+	return q.ReadFrom(body) == nil
+}
