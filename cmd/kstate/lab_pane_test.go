@@ -385,7 +385,7 @@ func TestAForeignClientIsSeenOnTheScreen(t *testing.T) {
 		if strings.Contains(text, "begin Reelect") {
 			return true
 		}
-		p.keys("PPage")
+		p.keys("Up", "Up", "Up") // few rows at a time, so that nothing is passed by
 		return false
 	})
 }
