@@ -103,7 +103,7 @@ func uncleanSetting(s *controlSettings, v string) error {
 func protocolSetting(s *controlSettings, v string) (err error) {
 	s.engine.IBP, err = model.ParseInterBrokerProtocol(strings.TrimSpace(v))
 	if err == nil && s.engine.IBP > model.LatestIBP {
-		return fmt.Errorf("there is no ZooKeeper controller in Kafka after %s", model.LatestIBP)
+		return fmt.Errorf("there is no ZooKeeper controller after %s", model.LatestIBP)
 	}
 	return err
 }
