@@ -23,8 +23,8 @@ log4j.appender.err.layout.ConversionPattern=[%d] %p %m (%c)%n
 `
 
 // Tool runs a main class of the jars, as org.apache.kafka.tools.TopicCommand, and
-// returns what it printed. The error is about how it ended, and holds what it
-// wrote to standard error.
+// returns what it printed. The error is about how it ended, and holds the
+// end of what it printed.
 func (j *Jars) Tool(t testing.TB, in, main string, args ...string) (string, error) {
 	t.Helper()
 	logging := filepath.Join(t.TempDir(), "log4j.properties")
@@ -45,7 +45,7 @@ func (j *Jars) Tool(t testing.TB, in, main string, args ...string) (string, erro
 		err = cmd.Wait()
 	}
 	if err != nil {
-		err = fmt.Errorf("%s %q: %w: %s", main, args, err, lastLines(errs.Bytes(), tailLines))
+		err = fmt.Errorf("%s %q: %w: %s", main, args, err, lastLines(append(out.Bytes(), errs.Bytes()...), tailLines))
 	}
 	return out.String(), err
 }
