@@ -256,6 +256,29 @@ func TestAReassignmentWithoutALeaderIsHalfDone(t *testing.T) {
 	}
 }
 
+// 2.14, 8.73: a new controller that finds a reassignment of a partition without a
+// state znode and without a live replica fails on it, and so does the next one;
+// the topic's znode has to be mended.
+func TestAReassignmentWithoutALeaderStopsEveryController(t *testing.T) {
+	s := newStage(t, nil, 1)
+	s.create("orders", []int32{9})
+	s.run()
+	s.ask(&model.AlterPartitionReassignments{Partitions: []model.ReassignmentTarget{{TopicPartition: tp0("orders"), Target: []int32{1}}}})
+	s.run()
+	s.world.Expire()
+	s.run()
+	s.kill(1)
+	s.world.Renew()
+	if s.steps(2000) {
+		t.Fatal("a new controller comes to rest")
+	}
+	s.create("orders", []int32{9}) // without the reassignment
+	s.run()
+	if !s.engine.IsActive() {
+		t.Fatal("no controller after the znode was mended")
+	}
+}
+
 // 9.06: an election for a partition that never had a leader is never answered;
 // asked for by znode, it leaves the znode. 9.11: such a znode stops every new
 // controller until somebody deletes it.

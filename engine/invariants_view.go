@@ -164,7 +164,9 @@ func (i *Invariants) failed(v *model.View) {
 				was := i.before.IsLiveOrShuttingDown(b) && !i.before.OnOfflineDir(b, tp)
 				is := v.IsLiveOrShuttingDown(b) && !v.OnOfflineDir(b, tp)
 				r := model.Replica{TopicPartition: tp, Broker: b}
-				if was && !is && slices.Contains(v.Assignment(tp).Replicas, b) && v.ReplicaState(r) != model.OfflineReplica {
+				before := i.before.ReplicaState(r)
+				existed := before != model.NoReplicaState && before != model.NonExistentReplica
+				if was && !is && existed && slices.Contains(v.Assignment(tp).Replicas, b) && v.ReplicaState(r) != model.OfflineReplica {
 					i.breaks(33, "replica %s is in %s, its broker or log directory is gone", r, v.ReplicaState(r))
 				}
 			}

@@ -44,6 +44,7 @@ type stage struct {
 	usurper  int64 // session of another controller
 	written  int   // state znodes that the controller wrote over
 	taken    []model.Step
+	stopped  bool // no controller can start any more
 	answers  map[uint64]model.Answer
 	failed   []error // events that ended with an error
 }
@@ -181,9 +182,28 @@ const stepLimit = 20_000
 
 func (s *stage) run() {
 	s.t.Helper()
-	if !s.steps(stepLimit) {
-		s.t.Fatalf("the controller does not come to rest; at %v", s.engine.At())
+	if s.stopped || s.steps(stepLimit) {
+		return
 	}
+	// Kafka's own dead ends: every new controller fails on the same znode, for ever.
+	why := s.complaints()
+	s.stopped = strings.Contains(why, "leaderAndIsr path is empty") || strings.Contains(why, "the leadership of")
+	if !s.stopped {
+		s.t.Fatalf("the controller does not come to rest; at %v; the last errors:\n%s", s.engine.At(), why)
+	}
+}
+
+// complaints are the last error lines of the controller's log.
+func (s *stage) complaints() string {
+	var out []string
+	for _, x := range slices.Backward(s.taken) {
+		if l, ok := x.(*model.Log); ok && l.Level == model.Error {
+			if out = append(out, l.Text); len(out) == 5 {
+				break
+			}
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // steps takes up to limit steps; it says whether the controller came to rest.

@@ -428,7 +428,7 @@ func (s *stage) goesOn() {
 	leftovers := s.engine.OpenRequests(1) != nil
 	s.renew()
 	s.check("in a new session")
-	if leftovers {
+	if s.stopped || leftovers {
 		return // the machines refuse everything in this process: KAFKA-12315
 	}
 	if !s.engine.IsActive() {
