@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -59,12 +60,12 @@ func takeOver(t testing.TB, store *zkserver.Store) (*engine.Engine, int) {
 }
 
 // Taking over 1,000 topics of 100 partitions takes 0.6 s and a process of
-// 250 MB. Time is the processor's, since other tests run beside this one, and
-// even so it doubles on a busy machine whose cores share their caches; the test
-// fails above five times the time and twice the memory.
-func TestTakeOverOfAWideCluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a benchmark")
+// 250 MB; the test fails above twice the figures. Time is the processor's, and
+// nothing else should run meanwhile: cores that share their caches with a
+// compiler double it.
+func TestCostOfTakingOver(t *testing.T) {
+	if os.Getenv("KSTATE_COST") != "1" {
+		t.Skip("set KSTATE_COST=1 to measure what taking over costs; .ci/run does")
 	}
 	store := wideStore(t, 1000)
 	before, tree := cpu(t), residentMB(t)
@@ -75,7 +76,7 @@ func TestTakeOverOfAWideCluster(t *testing.T) {
 	if n := e.View().PartitionCounts[model.OnlinePartition]; n != 100_000 {
 		t.Fatalf("%d partitions online", n)
 	}
-	if limit := 3 * time.Second; took > limit {
+	if limit := 1200 * time.Millisecond; took > limit {
 		t.Errorf("the take-over took %v, more than %v", took, limit)
 	}
 	if resident > 500 {
@@ -99,4 +100,18 @@ func residentMB(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return int(u.Maxrss / 1024)
+}
+
+// A controller takes over a wide cluster and finds everything in order.
+func TestTakeOverOfAWideCluster(t *testing.T) {
+	topics := 300
+	if testing.Short() {
+		topics = 20
+	}
+	e, _ := takeOver(t, wideStore(t, topics))
+	defer e.Close()
+	v := e.View()
+	if v.PartitionCounts[model.OnlinePartition] != 100*topics || v.ReplicaCounts[model.OnlineReplica] != 300*topics || v.PreferredReplicaImbalanceCount != 0 {
+		t.Fatalf("partitions %v, replicas %v, imbalance %d", v.PartitionCounts, v.ReplicaCounts, v.PreferredReplicaImbalanceCount)
+	}
 }

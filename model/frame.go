@@ -96,7 +96,7 @@ type Channel struct {
 type BrokerStatus struct {
 	ID        int32
 	Epoch     int64  // 0 when not registered
-	State     string // live, shutting-down, dead, down (lab: process not running)
+	State     string // live, shutting-down, dead; in a lab also killed (still registered), down (process not running)
 	Endpoints []string
 	Leads     int // partitions led
 	Replicas  int // replicas assigned

@@ -18,7 +18,7 @@ type election struct {
 }
 
 var strategyMeanings = map[model.Strategy]string{
-	model.OfflineStrategy:            "partitions without a leader: the first replica live and in the ISR",
+	model.OfflineStrategy:            "the first replica live and in the ISR, as when a leader is lost",
 	model.OfflineUncleanStrategy:     "the same, or else the first that is live, which loses records",
 	model.ReassignStrategy:           "the first replica of the move's target that is live and in the ISR",
 	model.PreferredStrategy:          "the first assigned replica, if it is live and in the ISR",
