@@ -54,7 +54,9 @@ func start(t *testing.T, ctx context.Context) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { in.Close(); keys.Close() })
+	// in stays open: Bubble Tea waits half a second, not longer, for the goroutine
+	// that reads it. That ends when keys is closed.
+	t.Cleanup(func() { keys.Close() })
 	r := &running{t: t, keys: keys, out: &output{}, frames: make(chan model.Frame), commands: make(chan model.Command, 10), ended: make(chan error, 1)}
 	o := Options{Frames: r.frames, Do: func(c model.Command) { r.commands <- c }, Zone: time.UTC, In: in, Out: r.out, Width: 80, Height: 24, NoColor: true}
 	go func() { r.ended <- Run(ctx, o) }()

@@ -27,9 +27,14 @@ type pane struct {
 }
 
 // needTmux skips a test where tmux is not there, and fails it if CI=true or
-// KSTATE_REQUIRE_KAFKA=1, as in .ci/run.
+// KSTATE_REQUIRE_KAFKA=1, as in .ci/run. It is skipped under -short, too, with
+// which the race detector runs: that makes kstate slow, and tells of Bubble Tea's
+// reader of keys, which may outlive the program for a moment.
 func needTmux(t testing.TB) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: no terminals")
+	}
 	_, err := exec.LookPath("tmux")
 	switch {
 	case err == nil:
