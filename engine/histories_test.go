@@ -242,6 +242,7 @@ var settings = map[string]func(*engine.Config){
 	"protocol 1.0":      func(c *engine.Config) { c.IBP = model.IBP_1_0_IV0 },
 	"deletion disabled": func(c *engine.Config) { c.DeleteTopicEnable = false },
 	"balancer":          func(c *engine.Config) { c.AutoRebalance = true },
+	"no broker":         asOutsider,
 }
 
 // scene is a history and the settings that it is played with.

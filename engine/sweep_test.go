@@ -26,6 +26,21 @@ type play struct {
 
 func old(c *engine.Config) { c.IBP = model.IBP_2_6_IV0 }
 
+func asBroker(c *engine.Config) { c.Registration = registration(1000, plain(1000), "", nil) }
+
+func asOutsider(c *engine.Config) {
+	c.Self = &model.Broker{ID: 1000, Endpoints: []model.Endpoint{plain(1000)}}
+}
+
+// emptyTree has what the first broker makes.
+func emptyTree() []zkserver.Znode {
+	s := bareStage(giveUp{}, nil)
+	for _, p := range model.PersistentPaths() {
+		s.put(p, nil)
+	}
+	return s.tree()
+}
+
 func orders(s *stage) {
 	s.create("orders", []int32{1, 2, 3}, []int32{2, 3, 1})
 	s.run()
@@ -50,6 +65,23 @@ func expand(s *stage) {
 var plays = []play{
 	{name: "failover over everything pending", found: everythingPending(nil), happen: func(s *stage) { s.begin() }},
 	{name: "failover before protocol 2.8", change: old, found: everythingPending(old), happen: func(s *stage) { s.begin() }},
+	{name: "the first controller ever", found: emptyTree(), happen: func(s *stage) { s.begin() }},
+	{name: "a new session of a broker", change: asBroker, before: orders, happen: func(s *stage) { s.renew() }},
+	{name: "another controller goes", before: func(s *stage) {
+		orders(s)
+		s.usurp()
+		s.inv.Fault("another controller was there")
+		s.run()
+	}, happen: func(s *stage) {
+		s.store.Expire(s.usurper)
+		s.run()
+	}},
+	{name: "a topic on a controller that is no broker", change: asOutsider, happen: func(s *stage) {
+		s.create("orders", []int32{1000, 1, 2}, []int32{1000})
+		s.run()
+		s.grow("orders", []int32{2, 1000})
+		s.run()
+	}},
 	{name: "topic creation", happen: orders},
 	{name: "topic creation with a dead broker and no id", happen: func(s *stage) {
 		s.kill(1)
