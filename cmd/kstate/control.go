@@ -84,14 +84,14 @@ func runControl(inv *invocation) error {
 		return err
 	}
 	defer closeLog()
-	if c.id, err = prepare(inv, zk, c.settings.engine.InterBrokerListener); err != nil {
+	if c.id, err = prepare(inv, zk, c.settings); err != nil {
 		return err
 	}
 	ctx, cancel, stop := c.untilToldToEnd()
 	defer stop()
 	zk.Gate = zkwatch.Outsider(c.id)
 	c.outside, err = live.Dial(ctx, live.Options{ZooKeeper: zk, ControllerID: c.id, Listener: c.settings.engine.InterBrokerListener, Listeners: listeners,
-		Rack: c.settings.rack, Relay: true, RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
+		Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
 	if err != nil {
 		return unknown(err)
 	}

@@ -20,7 +20,7 @@ const firstOwnID = 1000
 
 // prepare looks whether there may be a controller here, chooses its id and makes
 // the chroot if there is none. It reads on a connection that cannot write.
-func prepare(inv *invocation, opt zkwatch.Options, interBrokerListener string) (int32, error) {
+func prepare(inv *invocation, opt zkwatch.Options, s *controlSettings) (int32, error) {
 	opt.Gate, opt.OnInput = zkwatch.ReadOnly(), nil
 	ctx, cancel := context.WithTimeout(inv.ctx, opt.SessionTimeout)
 	defer cancel()
@@ -36,7 +36,10 @@ func prepare(inv *invocation, opt zkwatch.Options, interBrokerListener string) (
 	if err := r.refuseKRaft(); err != nil {
 		return 0, err
 	}
-	taken, err := r.takenIDs(interBrokerListener)
+	if err := r.dynamicDefaults(s); err != nil {
+		return 0, err
+	}
+	taken, err := r.takenIDs(s.engine.InterBrokerListener)
 	if err != nil {
 		return 0, err
 	}
@@ -121,6 +124,30 @@ func (l *looker) refuseKRaft() error {
 	if r, ok := z[model.FeaturePath]; ok {
 		if _, err := model.DecodeFeatures(model.FeaturePath, r.Data); err != nil {
 			return unstartable(err)
+		}
+	}
+	return nil
+}
+
+// dynamicDefaults takes in what is set for all brokers in ZooKeeper: it outranks a
+// broker's own file. Kafka: DynamicBrokerConfig.initialize.
+func (l *looker) dynamicDefaults(s *controlSettings) error {
+	path := model.BrokerDefaultConfigPath()
+	z, err := l.get([]string{path})
+	if err != nil {
+		return err
+	}
+	r, ok := z[path]
+	if !ok {
+		return nil
+	}
+	config, err := model.DecodeConfig(path, r.Data)
+	if err != nil {
+		return unstartable(err)
+	}
+	if v, ok := config[uncleanSettingName]; ok {
+		if err := uncleanSetting(s, v); err != nil {
+			return fmt.Errorf("%s: %s=%s: %w", path, uncleanSettingName, v, err)
 		}
 	}
 	return nil

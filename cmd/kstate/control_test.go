@@ -233,6 +233,75 @@ func askMetadata(t *testing.T, client *kgo.Client) *kmsg.MetadataResponse {
 	return m
 }
 
+// Unclean elections that come to be allowed, for a topic or by default, are told to
+// the controller: it elects where there was no leader.
+func TestControlFollowsSettings(t *testing.T) {
+	l := keeper(t)
+	c := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0")
+	c.says(`is the controller`)
+	brokers := broker.New(broker.Config{ZooKeeper: []string{l.Addr()}})
+	t.Cleanup(brokers.Close)
+	for id := int32(1); id <= 2; id++ {
+		if _, err := brokers.Add(id, broker.Settings{AwaitOldRegistration: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := brokers.Start(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	put := func(path string, data []byte) {
+		t.Helper()
+		if r, _ := l.Store().Apply(0, zkserver.Create(path, data, 0)); r.Code != zkserver.OK {
+			t.Fatal(path, r.Code)
+		}
+	}
+	for i, topic := range []string{"one", "two"} {
+		put(model.TopicPath(topic), model.EncodeTopic(model.TopicAssignment{Version: 3, ID: model.Uuid{byte(i + 1)},
+			Partitions: []model.PartitionAssignment{{ReplicaAssignment: model.ReplicaAssignment{Replicas: []int32{1, 2}}}}}))
+	}
+	leads := func(topic string, want int32) func(*clusterState) bool {
+		return func(st *clusterState) bool {
+			return slices.ContainsFunc(st.Partitions, func(p struct {
+				Topic     string
+				Partition int32
+				State     string
+				Leader    *int32
+				ISR       []int32
+				Epoch     *int32 `json:"leader_epoch"`
+			}) bool {
+				return p.Topic == topic && p.Leader != nil && *p.Leader == want
+			})
+		}
+	}
+	awaitState(t, l.Addr(), "that all is online", func(st *clusterState) bool { return onlineIn(st, 2, 4) })
+	gone := func(id int32) {
+		t.Helper()
+		session := brokers.Broker(id).SessionID()
+		if err := brokers.Kill(id); err != nil {
+			t.Fatal(err)
+		}
+		l.Store().Expire(session)
+	}
+	gone(2)
+	awaitState(t, l.Addr(), "that broker 1 is alone", func(st *clusterState) bool {
+		return leads("one", 1)(st) && leads("two", 1)(st) && len(st.Partitions[0].ISR)+len(st.Partitions[1].ISR) == 2
+	})
+	gone(1)
+	awaitState(t, l.Addr(), "that nobody leads", func(st *clusterState) bool { return leads("one", -1)(st) && leads("two", -1)(st) })
+	if err := brokers.Start(soon(t), 2); err != nil {
+		t.Fatal(err)
+	}
+	put(model.TopicConfigPath("one"), model.EncodeConfig(map[string]string{"unclean.leader.election.enable": "true"}))
+	put(model.ConfigChangePath("0000000000"), model.EncodeConfigChange("topics/one"))
+	awaitState(t, l.Addr(), "an unclean election for the topic", leads("one", 2))
+	if st, err := liveState(t, l.Addr()); err != nil || !leads("two", -1)(&st) {
+		t.Errorf("the other topic: %+v, %v", st.Partitions, err)
+	}
+	put(model.BrokerDefaultConfigPath(), model.EncodeConfig(map[string]string{"unclean.leader.election.enable": "true"}))
+	put(model.ConfigChangePath("0000000001"), model.EncodeConfigChange("brokers/<default>"))
+	awaitState(t, l.Addr(), "an unclean election by default", leads("two", 2))
+}
+
 // While somebody holds the role it waits and says who; with --take-over it takes
 // it. One that lost it waits again.
 func TestControlWaitsAndTakesOver(t *testing.T) {

@@ -91,12 +91,14 @@ func atLeast(least int64, put func(*controlSettings, int64)) setting {
 	}
 }
 
+const uncleanSettingName = "unclean.leader.election.enable"
+
 func uncleanSetting(s *controlSettings, v string) error {
 	var on bool
 	if err := boolean(func(*controlSettings) *bool { return &on })(s, v); err != nil {
 		return err
 	}
-	s.engine.BrokerConfig = map[string]string{"unclean.leader.election.enable": strconv.FormatBool(on)}
+	s.engine.BrokerConfig = map[string]string{uncleanSettingName: strconv.FormatBool(on)}
 	return nil
 }
 

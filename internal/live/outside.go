@@ -25,6 +25,8 @@ type Options struct {
 	Rack           string     // of this process, as brokers and clients are told
 	Relay          bool       // hand on to brokers what any broker may be asked
 	RequestTimeout time.Duration
+	Configs        bool // tell when unclean elections come to be allowed
+	Unclean        bool // with Configs: they are, by the default of all brokers
 	OnInput        func(model.Stimulus)
 	OnFailure      func(error) // takes each failed attempt to reach a broker and each broken connection; may be nil
 }
@@ -44,6 +46,7 @@ type Outside struct {
 	view      atomic.Pointer[seen]
 	clusterID atomic.Pointer[string]
 	brokers   *brokers
+	configs   *configs // nil: settings are not followed
 
 	mu     sync.Mutex
 	alarms map[string]*time.Timer
@@ -86,13 +89,35 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 		o.self.Endpoints = append(o.self.Endpoints, e)
 	}
 	zk := opt.ZooKeeper
-	zk.OnInput = opt.OnInput
+	zk.OnInput = o.keeperInput
+	if opt.Configs {
+		o.configs = newConfigs(func(c *model.Call) model.Result { return o.Conn.Do(c) }, opt.OnInput, opt.Unclean)
+	}
 	var err error
 	if o.Conn, err = zkwatch.Dial(ctx, zk); err != nil {
 		o.Server.Close()
 		return nil, err
 	}
+	if o.configs != nil {
+		o.brokers.beside(o.configs.run)
+	}
 	return o, nil
+}
+
+// keeperInput passes on what ZooKeeper says, but for what settings are followed by.
+func (o *Outside) keeperInput(s model.Stimulus) {
+	if o.configs != nil {
+		switch s := s.(type) {
+		case *model.WatchFired:
+			if s.Path == model.ConfigChangesPath {
+				o.configs.signal()
+				return
+			}
+		case *model.SessionRenewed:
+			o.configs.signal()
+		}
+	}
+	o.opt.OnInput(s)
 }
 
 // listen opens a listener; brokers and clients are told the host as it was given.

@@ -1,0 +1,127 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kstate/model"
+)
+
+const uncleanKey = "unclean.leader.election.enable"
+
+// configs follows the changes of settings that brokers announce at
+// /config/changes: a controller is told when a topic, or the default of all
+// brokers, comes to allow unclean elections.
+// Kafka: ZkConfigManager, TopicConfigHandler, DynamicLogConfig.
+type configs struct {
+	do   func(*model.Call) model.Result
+	tell func(model.Stimulus)
+	wake chan struct{}
+
+	// of the goroutine
+	last    int64 // the newest announcement that was looked at; -1: none
+	started bool
+	unclean bool // the default of all brokers, as last seen
+}
+
+func newConfigs(do func(*model.Call) model.Result, tell func(model.Stimulus), unclean bool) *configs {
+	c := &configs{do: do, tell: tell, wake: make(chan struct{}, 1), last: -1, unclean: unclean}
+	c.signal()
+	return c
+}
+
+// signal has it look again: the watch fired, or a new session has none.
+func (c *configs) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *configs) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+			c.look()
+		}
+	}
+}
+
+// look reads the announcements since the last one, and arms the watch again.
+func (c *configs) look() {
+	r := c.do(&model.Call{Purpose: "get_config_changes", Ops: []model.Op{{Kind: model.OpChildren, Path: model.ConfigChangesPath, Watch: true}}})
+	if len(r.Ops) == 1 && r.Ops[0].Code == model.CodeNoNode {
+		c.started = true // nothing was announced before
+		r = c.do(&model.Call{Purpose: "await_config_changes", Ops: []model.Op{{Kind: model.OpExists, Path: model.ConfigChangesPath, Watch: true}}})
+		if len(r.Ops) == 1 && r.Ops[0].Code == model.CodeOK {
+			c.signal() // made in between
+		}
+		return
+	}
+	if len(r.Ops) != 1 || r.Ops[0].Code != model.CodeOK {
+		return // the next session looks again
+	}
+	newest := c.last
+	var changed []string
+	for _, name := range r.Ops[0].Children {
+		seq, err := strconv.ParseInt(name[strings.LastIndexByte(name, '_')+1:], 10, 64)
+		if err != nil || seq <= c.last {
+			continue
+		}
+		newest = max(newest, seq)
+		changed = append(changed, model.ConfigChangesPath+"/"+name)
+	}
+	c.last = newest
+	if !c.started { // what was announced before stands in the settings that are read anyway
+		c.started = true
+		return
+	}
+	slices.Sort(changed)
+	for _, path := range changed {
+		c.changed(path)
+	}
+}
+
+func (c *configs) get(path string) ([]byte, bool) {
+	r := c.do(&model.Call{Purpose: "get_config", Ops: []model.Op{{Kind: model.OpGet, Path: path}}})
+	if len(r.Ops) != 1 || r.Ops[0].Code != model.CodeOK {
+		return nil, false
+	}
+	return r.Ops[0].Data, true
+}
+
+func (c *configs) changed(path string) {
+	data, ok := c.get(path)
+	if !ok {
+		return // it is purged after a while
+	}
+	change, present, err := model.DecodeConfigChange(path, data)
+	if err != nil || !present {
+		return
+	}
+	kind, name, _ := strings.Cut(change.EntityPath, "/")
+	isDefault := kind == model.ConfigTypeBrokers && name == model.DefaultEntity
+	if kind != model.ConfigTypeTopics && !isDefault {
+		return
+	}
+	var settings map[string]string
+	if data, ok = c.get(model.ConfigEntityPath(kind, name)); ok {
+		if settings, err = model.DecodeConfig(path, data); err != nil {
+			return
+		}
+	}
+	on := strings.EqualFold(strings.TrimSpace(settings[uncleanKey]), "true")
+	switch {
+	case isDefault:
+		if on && !c.unclean {
+			c.tell(&model.UncleanEnabled{})
+		}
+		c.unclean = on
+	case on:
+		c.tell(&model.UncleanEnabled{Topic: name})
+	}
+}
