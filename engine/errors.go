@@ -50,6 +50,16 @@ func illegalf(format string, args ...any) error {
 	return &illegalState{fmt.Sprintf(format, args...)}
 }
 
+// stateMissing is the illegal state that the leader epoch is to be raised in a
+// state znode that is not there.
+type stateMissing struct{ tp model.TopicPartition }
+
+func (e *stateMissing) Error() string { return e.Unwrap().Error() }
+
+func (e *stateMissing) Unwrap() error {
+	return illegalf("cannot update leader epoch for partition %s as leaderAndIsr path is empty", e.tp)
+}
+
 // illegalArgument: a caller inside the controller passed something impossible.
 type illegalArgument struct{ why string }
 

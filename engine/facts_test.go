@@ -269,8 +269,8 @@ func TestAReassignmentWithoutALeaderStopsEveryController(t *testing.T) {
 	s.run()
 	s.kill(1)
 	s.world.Renew()
-	if s.steps(2000) {
-		t.Fatal("a new controller comes to rest")
+	if s.steps(2000) || !s.said("no controller can start", 0) {
+		t.Fatal("a new controller comes to rest, or does not say what stops it")
 	}
 	s.create("orders", []int32{9}) // without the reassignment
 	s.run()
@@ -299,8 +299,8 @@ func TestAPartitionThatNeverHadALeaderBreaksElections(t *testing.T) {
 	s.world.Expire()
 	s.run()
 	s.world.Renew()
-	if s.steps(2000) {
-		t.Fatal("a new controller comes to rest")
+	if s.steps(2000) || !s.said("no controller can start", 0) {
+		t.Fatal("a new controller comes to rest, or does not say what stops it")
 	}
 	s.remove(model.PreferredReplicaElectionPath)
 	s.run()

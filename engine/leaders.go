@@ -222,6 +222,7 @@ func (e *Engine) fetchPendingPreferredElections() ([]model.TopicPartition, error
 		}
 		l := e.ctx.Leadership(tp)
 		if l == nil {
+			e.logf(controllerLogger, model.Warn, "%s names %s, which has no leadership: no controller can start, this one and the next ones, until that znode is deleted", model.PreferredReplicaElectionPath, tp)
 			return nil, &missingValue{"the leadership of " + tp.String()}
 		}
 		if l.Leader != a.Replicas[0] && !e.isQueuedForDeletion(tp.Topic) {

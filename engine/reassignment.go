@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,7 +16,11 @@ func (e *Engine) initializeReassignments() error {
 	if err != nil {
 		return err
 	}
-	return e.resumeReassignments(func(tp model.TopicPartition, _ model.ReplicaAssignment) bool { return !slices.Contains(resumed, tp) })
+	err = e.resumeReassignments(func(tp model.TopicPartition, _ model.ReplicaAssignment) bool { return !slices.Contains(resumed, tp) })
+	if missing := new(stateMissing); errors.As(err, &missing) {
+		e.logf(controllerLogger, model.Warn, "the reassignment of %s in %s cannot be taken up: no controller can start, this one and the next ones, until a replica of it starts or that znode is mended", missing.tp, model.TopicPath(missing.tp.Topic))
+	}
+	return err
 }
 
 // resumeReassignments runs those that are in progress and chosen.
@@ -221,7 +226,7 @@ func (e *Engine) updateLeaderEpoch(tp model.TopicPartition) (*model.LeaderIsrAnd
 		l := states[tp]
 		switch {
 		case l == nil:
-			return nil, illegalf("cannot update leader epoch for partition %s as leaderAndIsr path is empty", tp)
+			return nil, &stateMissing{tp}
 		case l.ControllerEpoch > e.ctx.Epoch:
 			return nil, failedf("leader and isr path written by another controller: the current controller with epoch %d went through a soft failure and another controller was elected with epoch %d", e.ctx.Epoch, l.ControllerEpoch)
 		}
