@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +27,7 @@ type flagKind uint8
 const (
 	isSwitch flagKind = iota // no value
 	isText
-	isNumber // not negative
+	isNumber // from flag.least to flag.most
 	isFile
 	isDir
 	isWord // one of flag.words
@@ -37,6 +39,8 @@ type flag struct {
 	kind   flagKind
 	value  string   // how help calls the value
 	words  []string // of isWord
+	least  int      // of isNumber
+	most   int      // of isNumber; 0: what 32 bits hold
 	repeat bool     // may be given more than once
 	usage  string   // one sentence without a full stop
 }
@@ -173,7 +177,8 @@ func (inv *invocation) take(arg string, rest []string) ([]string, error) {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
 	i := slices.IndexFunc(inv.command.flags, func(f flag) bool { return f.name == name })
 	if i < 0 || !strings.HasPrefix(arg, "--") {
-		return nil, inv.misuse("%s has no flag %s", inv.command.name, arg)
+		given, _, _ := strings.Cut(arg, "=") // the value of a mistyped flag may be a password
+		return nil, inv.misuse("%s has no flag %s", inv.command.name, given)
 	}
 	f := &inv.command.flags[i]
 	switch {
@@ -200,9 +205,7 @@ func (inv *invocation) take(arg string, rest []string) ([]string, error) {
 func (f *flag) check(value string) string {
 	switch f.kind {
 	case isNumber:
-		if n, err := strconv.Atoi(value); err != nil || n < 0 {
-			return "not a number from 0 on"
-		}
+		return f.checkNumber(value)
 	case isWord:
 		if !slices.Contains(f.words, value) {
 			return "not one of " + strings.Join(f.words, ", ")
@@ -213,6 +216,23 @@ func (f *flag) check(value string) string {
 		}
 	}
 	return ""
+}
+
+// checkNumber keeps numbers within 32 bits: the ids, partitions and durations
+// that they become hold no more.
+func (f *flag) checkNumber(value string) string {
+	most := f.most
+	if most == 0 {
+		most = math.MaxInt32
+	}
+	n, err := strconv.Atoi(value)
+	switch {
+	case err == nil && n >= f.least && n <= most:
+		return ""
+	case f.most == 0 && n < f.least || err != nil && !errors.Is(err, strconv.ErrRange):
+		return fmt.Sprintf("not a number from %d on", f.least)
+	}
+	return fmt.Sprintf("not a number from %d to %d", f.least, most)
 }
 
 func (inv *invocation) checkArgs() error {

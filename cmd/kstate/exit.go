@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The exit codes; scripts rely on them.
@@ -52,13 +56,15 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.text }
 
-// report tells what went wrong and turns it into the exit code.
+// report tells what went wrong and turns it into the exit code. What a command
+// line or a server said may stand in an error: no control character of it
+// reaches the terminal.
 func report(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
 	if usage, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprintf(stderr, "kstate: %s\n\n%s", usage.text, usage.help)
+		fmt.Fprintf(stderr, "kstate: %s\n\n%s", visible(usage.text), usage.help)
 		return exitUsage
 	}
 	code := exitError
@@ -67,6 +73,23 @@ func report(err error, stderr io.Writer) int {
 			return code
 		}
 	}
-	fmt.Fprintf(stderr, "kstate: %v\n", err)
+	fmt.Fprintf(stderr, "kstate: %s\n", visible(err.Error()))
 	return code
+}
+
+// visible is a text whose control characters, and whatever else has no picture,
+// are written as Go's escapes; its lines stay.
+func visible(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if r == '\n' || unicode.IsPrint(r) && (r != utf8.RuneError || n > 1) {
+			b.WriteString(text[:n])
+		} else {
+			quoted := strconv.Quote(text[:n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[n:]
+	}
+	return b.String()
 }

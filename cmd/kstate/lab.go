@@ -25,6 +25,10 @@ const labControllerID = 1000
 // something about a client, not about the machine.
 const leastTick = 50 * time.Millisecond
 
+// mostBrokers is how many simulated brokers the files that a process may hold
+// open leave room for: each has a listener, and connections to and from it.
+const mostBrokers = 200
+
 func labCommand() command {
 	return command{
 		name:    "lab",
@@ -32,10 +36,10 @@ func labCommand() command {
 		detail: "The embedded ZooKeeper speaks its own protocol on the printed port, so that any client can join. " +
 			"The first content is three brokers and the topics orders (3 partitions x 3 replicas), clicks (2 x 2) and unclean (1 x 2).",
 		flags: append([]flag{
-			{name: "brokers", kind: isNumber, value: "N", usage: "start N brokers (default 3); 0 starts the ZooKeeper server alone"},
+			{name: "brokers", kind: isNumber, most: mostBrokers, value: "N", usage: "start N brokers (default 3); 0 starts the ZooKeeper server alone"},
 			{name: "paused", usage: "hold at the controller's first step"},
 			{name: "tree", kind: isFile, value: "FILE", usage: "start from a tree file, with simulated brokers in the place of those registered in it"},
-			{name: "zookeeper-port", kind: isNumber, value: "N", usage: "port of the embedded ZooKeeper (default 0: any; it is printed)"},
+			{name: "zookeeper-port", kind: isNumber, most: 65535, value: "N", usage: "port of the embedded ZooKeeper (default 0: any; it is printed)"},
 			{name: "zookeeper-tick", kind: isNumber, value: "MS", usage: "tickTime of the embedded ZooKeeper (default 2000)"},
 			{name: "zookeeper-data", kind: isDir, value: "DIR", usage: "keep the embedded ZooKeeper's content there, and read it back at the start"},
 			stateChangeLogFlag,

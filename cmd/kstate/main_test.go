@@ -66,6 +66,13 @@ func TestCommandLinesThatMeanNothing(t *testing.T) {
 		{"state --json=yes --tree a", "--json takes no value"},
 		{"state --tree a --limit -1", "not a number from 0 on"},
 		{"state --tree a --limit x", "not a number from 0 on"},
+		{"elect preview --tree a --partition 4294967296", "not a number from 0 to 2147483647"},
+		{"elect preview --tree a --partition 99999999999999999999", "not a number from 0 to 2147483647"},
+		{"control --zookeeper h:1 --id 4294967297", "not a number from 0 to 2147483647"},
+		{"state --zookeeper h:1 --zookeeper-timeout 0", "not a number from 100 to 3600000"},
+		{"state --zookeeper h:1 --zookeeper-timeout 3600001", "not a number from 100 to 3600000"},
+		{"lab --brokers 100000", "not a number from 0 to 200"},
+		{"lab --zookeeper-port 65536", "not a number from 0 to 65535"},
 		{"state --tree a extra", `takes no arguments, but got "extra"`},
 		{"state -tree a", "state has no flag -tree"},
 		{"state --nonsense", "state has no flag --nonsense"},
@@ -79,6 +86,36 @@ func TestCommandLinesThatMeanNothing(t *testing.T) {
 		{"help nonsense", `"nonsense" is not a command`},
 	} {
 		kstate(t, strings.Fields(c.args)...).check(t, exitUsage, "", c.want)
+	}
+}
+
+// What was typed comes back in errors; none of it may steer the terminal.
+func TestErrorsHoldNoControlCharacters(t *testing.T) {
+	const odd = "a\x1b[2J\u202e\u009b\xff"
+	const shown = `a\x1b[2J\u202e\u009b\xff`
+	for _, args := range [][]string{
+		{odd}, {"state", odd}, {"state", "--" + odd}, {"state", "--limit", odd}, {"state", "--tree", odd},
+		{"state", "--zookeeper", odd + ":1"}, {"state", "--zookeeper", "h:1", "--zookeeper-digest", "@" + odd},
+		{"topics", "list", "--tree", "-", "--topic", "(" + odd}, {"failover", "--tree", "-", "--steps", odd},
+		{"elect", "preview", "--tree", "-", "--strategy", "offline", "--topic", odd}, {"help", odd}, {"completion", odd},
+	} {
+		o := kstateWith(t, `{"format":1,"znodes":[]}`, args...)
+		if o.code == exitOK || !strings.Contains(o.err, shown) || visible(o.err) != o.err {
+			t.Errorf("%q: exit code %d, error %q", args, o.code, o.err)
+		}
+	}
+}
+
+// Where a password stands in a wrong command line, the error leaves it out.
+func TestErrorsHoldNoPassword(t *testing.T) {
+	for _, args := range []string{
+		"state --zookeper-digest=user:hush --zookeeper h:1", "state -zookeeper-digest=user:hush", "state --zookeeper-digest user:hush",
+		"state --zookeeper h:1 --zookeeper-digest hush", "state --zookeeper-digest user:hush --zookeeper-digest user:hush",
+		"state --zookeeper h:1/a//b --zookeeper-digest user:hush", "observe --zookeeper-digest=user:hush extra",
+	} {
+		if o := kstate(t, strings.Fields(args)...); o.code != exitUsage || strings.Contains(o.out+o.err, "hush") {
+			t.Errorf("%s: exit code %d\n%s%s", args, o.code, o.out, o.err)
+		}
 	}
 }
 

@@ -25,12 +25,12 @@ func sourceFlags() []flag {
 func zookeeperFlags() []flag {
 	return []flag{
 		{name: "zookeeper", kind: isText, value: "HOST:PORT[,...]/CHROOT", usage: "read a live cluster; a missing port is 2181, the chroot stands once at the end"},
-		{name: "zookeeper-timeout", kind: isNumber, value: "MS", usage: "session timeout, and how long to try to connect (default 18000)"},
+		{name: "zookeeper-timeout", kind: isNumber, least: 100, most: 3600000, value: "MS", usage: "session timeout, and how long to try to connect (default 18000)"},
 		{name: "zookeeper-tls", usage: "connect with TLS; implied by the three flags below"},
 		{name: "zookeeper-tls-ca", kind: isFile, value: "PEM", usage: "certificates that the server's must be signed by, instead of the system's"},
 		{name: "zookeeper-tls-cert", kind: isFile, value: "PEM", usage: "client certificate"},
 		{name: "zookeeper-tls-key", kind: isFile, value: "PEM", usage: "its key"},
-		{name: "zookeeper-digest", kind: isText, value: "USER:PASSWORD", usage: "identity of ZooKeeper's digest scheme; @FILE reads it from a file"},
+		{name: "zookeeper-digest", kind: isText, value: "USER:PASSWORD", usage: "identity of ZooKeeper's digest scheme; @FILE reads it from a file, for others see a command line"},
 		{name: "read-rate", kind: isNumber, value: "N", usage: "read at most N znodes a second (0: no bound)"},
 	}
 }
@@ -195,6 +195,9 @@ func zookeeperOptions(inv *invocation) (zkwatch.Options, error) {
 func digest(inv *invocation) (string, error) {
 	name, fromFile := strings.CutPrefix(inv.text("zookeeper-digest"), "@")
 	if !fromFile {
+		if inv.has("zookeeper-digest") && !strings.Contains(name, ":") {
+			return "", inv.misuse("--zookeeper-digest: want USER:PASSWORD, or @FILE")
+		}
 		return name, nil
 	}
 	text, err := os.ReadFile(name)
