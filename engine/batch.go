@@ -46,13 +46,19 @@ func (s *entries[T]) at(k model.PartitionKey, expect int) *T {
 }
 
 func (s *entries[T]) take(name func(T) model.TopicPartition) []T {
-	list := s.list
-	s.index, s.list = nil, nil
-	byName := func(a, b T) int { return name(a).Compare(name(b)) }
-	if !slices.IsSortedFunc(list, byName) {
-		slices.SortFunc(list, byName)
-	}
+	list := s.sorted(name)
+	s.list = nil
 	return list
+}
+
+// sorted is the collection by name. Nothing more can be added to it.
+func (s *entries[T]) sorted(name func(T) model.TopicPartition) []T {
+	s.index = nil
+	byName := func(a, b T) int { return name(a).Compare(name(b)) }
+	if !slices.IsSortedFunc(s.list, byName) {
+		slices.SortFunc(s.list, byName)
+	}
+	return s.list
 }
 
 func newBatch(e *Engine, m model.Machine) *batch {
@@ -233,7 +239,7 @@ func (b *batch) flushLeaderAndIsr() error {
 		if err != nil {
 			return err
 		}
-		list := b.leaderAndIsr[id].take(func(x model.LeaderAndIsrEntry) model.TopicPartition { return x.TopicPartition })
+		list := b.leaderAndIsr[id].sorted(func(x model.LeaderAndIsrEntry) model.TopicPartition { return x.TopicPartition })
 		b.e.send(id, &model.LeaderAndIsrRequest{RequestHeader: b.header(version, id), Entries: list, LiveLeaders: leaders})
 	}
 	clear(b.leaderAndIsr)

@@ -405,11 +405,17 @@ func TestALeaderWithoutTheListener(t *testing.T) {
 	s.store.Expire(session)
 	s.run()
 	s.inv.Fault("a flush fails")
-	s.apply(zkserver.Set(model.BrokerIDPath(1), registration(1, foreign, "", nil), -1))
+	s.apply(zkserver.Set(model.BrokerIDPath(2), registration(2, foreign, "", nil), -1))
 	s.run()
-	s.create("orders", []int32{1, 2})
+	mark := len(s.taken)
+	s.create("a", []int32{1})
+	s.create("b", []int32{2})
 	s.run()
-	if !s.has(model.TopicPartitionStatePath(tp0("orders"))) || s.engine.OpenRequests(1) == nil {
-		t.Fatal("nothing written, or nothing left in the batch")
+	if !s.has(model.TopicPartitionStatePath(tp0("b"))) || s.sends(mark) != 1 {
+		t.Fatalf("nothing written, or %d requests", s.sends(mark))
+	}
+	open := s.engine.OpenRequests(10)
+	if open == nil || open.Total != 4 { // what was sent to broker 1 is left as well, and the metadata of both
+		t.Fatalf("left: %+v", open)
 	}
 }
