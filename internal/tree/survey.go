@@ -2,9 +2,11 @@ package tree
 
 import (
 	"cmp"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"kstate/model"
 )
@@ -108,6 +110,8 @@ func (s *Survey) Apply(z model.Znode) {
 		s.applyEpoch(&z)
 	case model.ConfigEntityZnode:
 		s.applyConfig(ref, &z)
+	case model.UnknownZnode:
+		s.applyUnknown(&z)
 	}
 	if s.keeps(ref.Kind, z.Path) {
 		s.keep(&z)
@@ -116,6 +120,15 @@ func (s *Survey) Apply(z model.Znode) {
 		t.Version = z.Stat.Version
 		s.troubles[z.Path] = t
 	}
+}
+
+// applyUnknown names the znode that no controller gets past: each child of
+// /brokers/ids has to be a number.
+func (s *Survey) applyUnknown(z *model.Znode) {
+	if name, ok := strings.CutPrefix(z.Path, model.BrokerIDsPath+"/"); !ok || z.Missing || z.Err != "" || strings.Contains(name, "/") {
+		return
+	}
+	s.trouble(z.Path, errors.New("znode "+Printable(z.Path)+": its name is not a broker id; no controller starts beside it"))
 }
 
 // note takes back what an earlier state of this znode gave cause for, and

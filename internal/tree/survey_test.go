@@ -324,6 +324,31 @@ func TestTheWordsOfTroubles(t *testing.T) {
 	}
 }
 
+// A controller that meets such a name under /brokers/ids fails with
+// NumberFormatException: what lists the registered brokers must not pass it over.
+func TestNamesThatAreNoBrokerIDs(t *testing.T) {
+	s := NewSurvey(DefaultConfig())
+	names := []string{"foo", "99999999999", "1x", "2\u009b"}
+	for _, name := range names {
+		s.Apply(model.Znode{Path: "/brokers/ids/" + name, Data: []byte("{}")})
+		s.Apply(model.Znode{Path: "/brokers/ids/" + name + "/below"})
+	}
+	s.Apply(model.Znode{Path: "/brokers/names/foo"})
+	var told []string
+	for _, trouble := range s.Troubles() {
+		if told = append(told, trouble.Path); Printable(trouble.Err) != trouble.Err || !strings.Contains(trouble.Err, "not a broker id") {
+			t.Errorf("%q", trouble.Err)
+		}
+	}
+	equal(t, "troubles", told, []string{"/brokers/ids/1x", "/brokers/ids/2\u009b", "/brokers/ids/99999999999", "/brokers/ids/foo"})
+	for _, name := range names {
+		s.Apply(model.Znode{Path: "/brokers/ids/" + name, Missing: true})
+	}
+	if left := s.Troubles(); len(left) > 0 {
+		t.Errorf("after they went: %v", left)
+	}
+}
+
 func TestNothingMayBeRead(t *testing.T) {
 	s := NewSurvey(DefaultConfig())
 	s.Apply(model.Znode{Path: "/"})
