@@ -26,7 +26,7 @@ func (e *Engine) readBrokers(names []string, read func(path string) model.Op) ([
 	for _, n := range names {
 		id, ok := model.ParseID(n)
 		if !ok {
-			return nil, &model.DecodeError{Path: model.BrokerIDsPath, Value: n, Category: model.NotANumber, Reason: "a child is not a broker id"}
+			return nil, &model.DecodeError{Path: model.BrokerIDsPath + "/" + n, Field: "name", Value: n, Category: model.NotANumber, Reason: "it is not a broker id"}
 		}
 		list = append(list, id)
 	}
