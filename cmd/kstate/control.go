@@ -254,7 +254,35 @@ func (c *control) resign(s *debugger.Session) {
 		fmt.Fprintf(c.inv.console.err, "kstate: the controller did not come to its end within %s: its session is closed all the same\n", resignLimit)
 		return
 	}
+	if err := c.leave(); err != nil {
+		fmt.Fprintf(c.inv.console.err, "kstate: %v; it goes with the session\n", err)
+		return
+	}
 	fmt.Fprintln(c.inv.console.err, "kstate: resigned")
+}
+
+// leave deletes /controller if it is of this session, so that the others run for
+// the role at once: the end of a session is seen later where its last request is
+// lost. The epoch keeps it from deleting a successor's.
+func (c *control) leave() error {
+	conn := c.outside.Conn
+	if st := conn.State(); st.Phase != zkwatch.Connected {
+		return fmt.Errorf("%s was not deleted: ZooKeeper is %s", model.ControllerPath, st.Phase)
+	}
+	r := conn.Do(&model.Call{Purpose: "leave", Ops: []model.Op{{Kind: model.OpGet, Path: model.ControllerEpochPath}, {Kind: model.OpExists, Path: model.ControllerPath}}})
+	if len(r.Ops) != 2 || r.Ops[1].Code != model.CodeOK || r.Ops[1].Stat.EphemeralOwner != conn.State().SessionID {
+		return nil // somebody else's, or nobody's
+	}
+	r = conn.Do(&model.Call{Purpose: "leave", Atomic: true, Ops: []model.Op{
+		{Kind: model.OpCheck, Path: model.ControllerEpochPath, Version: r.Ops[0].Stat.Version},
+		{Kind: model.OpDelete, Path: model.ControllerPath, Version: r.Ops[1].Stat.Version}}})
+	if len(r.Ops) != 2 {
+		return fmt.Errorf("delete %s: ZooKeeper answered %s", model.ControllerPath, r.Code)
+	}
+	if code := r.Ops[1].Code; code != model.CodeOK {
+		return fmt.Errorf("delete %s: ZooKeeper answered %s", model.ControllerPath, code)
+	}
+	return nil
 }
 
 func endpoints(b model.Broker) string {

@@ -397,8 +397,8 @@ func (s *Session) settle(at model.Step, r model.Result) {
 	if _, expire := end.Event.Event.(*model.Expire); expire && s.opt.Expired != nil {
 		s.opt.Expired()
 	}
-	if _, shut := end.Event.Event.(*model.ShutdownEventThread); shut && s.resigning {
-		s.resigning = false
+	if _, shut := end.Event.Event.(*model.ShutdownEventThread); shut && s.resigning && !s.gone {
+		s.gone = true // it does not run for the role again
 		close(s.resigned)
 	}
 	if s.opt.Viewed != nil {
