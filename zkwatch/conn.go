@@ -118,7 +118,7 @@ func (c *Conn) awaitSession(ctx context.Context) error {
 	st := c.State()
 	err := st.Err
 	if err == nil {
-		err = ctx.Err()
+		err = fmt.Errorf("no answer yet (%w)", ctx.Err())
 	}
 	return fmt.Errorf("ZooKeeper %s: no session after %v, last tried %s: %w", c.address, time.Since(began).Round(10*time.Millisecond), st.Server, err)
 }

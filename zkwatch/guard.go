@@ -127,7 +127,8 @@ func frameLength(head []byte, first bool) (int, error) {
 	n := int64(binary.BigEndian.Uint32(head))
 	switch {
 	case first && (n < minHandshake || n > maxHandshake):
-		return 0, fmt.Errorf("a handshake of %d bytes", n)
+		// Another kind of server may have said something readable.
+		return 0, fmt.Errorf("a handshake of %d bytes, as which %q was read", n, head[:4])
 	case n < replyHeaderSize:
 		return 0, fmt.Errorf("%d bytes long, shorter than a header", n)
 	case n > maxFrame:

@@ -255,6 +255,7 @@ func TestHostileHandshakes(t *testing.T) {
 	}{
 		"short":             {raw(10, make([]byte, 10)...), "a handshake of 10 bytes"},
 		"huge":              {raw(0xfffffff0), "a handshake of 4294967280 bytes"},
+		"another protocol":  {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), `as which "HTTP" was read`},
 		"long":              {raw(5000, make([]byte, 5000)...), "a handshake of 5000 bytes"},
 		"timeout 0":         {greeting(0, hostileSession, 16), "a session timeout of 0 ms"},
 		"timeout negative":  {greeting(-5, hostileSession, 16), "a session timeout of -5 ms"},

@@ -323,7 +323,14 @@ func (l *link) cut(err error) error {
 		return errors.Join(first, net.ErrClosed)
 	}
 	var slow net.Error
-	if !l.shook && !(errors.As(err, &slow) && slow.Timeout()) {
+	late := errors.As(err, &slow) && slow.Timeout()
+	if !l.shook && late {
+		err = fmt.Errorf("ZooKeeper %s took the connection and did not answer the handshake (%w): is a ZooKeeper there, and does that port speak %s?",
+			l.server, err, l.s.c.opt.transport())
+		l.close(err)
+		return err
+	}
+	if !l.shook {
 		err = fmt.Errorf("ZooKeeper %s closed the connection without an answer to the handshake (%w)", l.server, err)
 		l.close(err)
 		l.s.turnedAway(err)

@@ -207,6 +207,14 @@ func (o *Options) check() (Address, error) {
 	return a, nil
 }
 
+// transport is what is spoken on the port.
+func (o *Options) transport() string {
+	if o.TLS != nil {
+		return "TLS"
+	}
+	return "plain text"
+}
+
 func (o *Options) logf(format string, args ...any) {
 	if o.Log != nil {
 		o.Log(fmt.Sprintf(format, args...))

@@ -406,3 +406,28 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 }
+
+// A port on which something else listens takes the connection and waits for
+// words that never come.
+func TestAServerThatSaysNothing(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	go func() { // the second connection comes when the first is given up
+		for range 2 {
+			if conn, err := silent.Accept(); err == nil {
+				defer conn.Close()
+			}
+		}
+		cancel()
+		<-t.Context().Done()
+	}()
+	_, err = Dial(ctx, Options{Servers: silent.Addr().String(), SessionTimeout: 300 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "did not answer the handshake") || !strings.Contains(err.Error(), "plain text?") {
+		t.Errorf("error %v", err)
+	}
+}

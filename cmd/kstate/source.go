@@ -195,7 +195,7 @@ func zookeeperOptions(inv *invocation) (zkwatch.Options, error) {
 func digest(inv *invocation) (string, error) {
 	name, fromFile := strings.CutPrefix(inv.text("zookeeper-digest"), "@")
 	if !fromFile {
-		if inv.has("zookeeper-digest") && !strings.Contains(name, ":") {
+		if inv.has("zookeeper-digest") && strings.Index(name, ":") < 1 {
 			return "", inv.misuse("--zookeeper-digest: want USER:PASSWORD, or @FILE")
 		}
 		return name, nil
