@@ -23,7 +23,7 @@ type Options struct {
 	Listeners      []Listener // where to listen for brokers and clients; none: Listener on 127.0.0.1:0
 	ClusterID      string     // empty: what /cluster/id says
 	Rack           string     // of this process, as brokers and clients are told
-	Relay          bool       // hand on to brokers what any broker may be asked
+	Relay          bool       // hand on to brokers what any broker may be asked, and heed clients' quotas
 	RequestTimeout time.Duration
 	Configs        bool // tell when unclean elections come to be allowed
 	Unclean        bool // with Configs: they are, by the default of all brokers
@@ -74,6 +74,7 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	server := wire.ServerOptions{OnInput: opt.OnInput, Cluster: o.cluster, OnFailure: func(from string, err error) { failed("connection of "+from, err) }}
 	if opt.Relay {
 		server.Relay = &wire.Relay{Versions: o.brokers.versions, Dial: o.brokers.dialAny}
+		server.Quota = o.quota
 	}
 	o.Server = wire.NewServer(server)
 	if len(opt.Listeners) == 0 {

@@ -20,10 +20,13 @@ const (
 
 // ServerOptions of a Server. OnInput and Cluster are needed.
 type ServerOptions struct {
-	OnInput       func(model.Stimulus) // takes each *model.Asked
-	Cluster       func() Cluster       // the latest; called on connections' goroutines
-	Relay         *Relay               // nil: nothing is handed on to brokers
-	NextID        func() uint64        // numbers for Asked, unique in the process; default 1, 2, ...
+	OnInput func(model.Stimulus) // takes each *model.Asked
+	Cluster func() Cluster       // the latest; called on connections' goroutines
+	Relay   *Relay               // nil: nothing is handed on to brokers
+	// Quota says by whom a client's topic requests are counted, and its
+	// controller_mutation_rate, 0 for none. Nil: there is none. It may take its time.
+	Quota         func(clientID string) (from string, rate float64)
+	NextID        func() uint64 // numbers for Asked, unique in the process; default 1, 2, ...
 	OnFailure     func(from string, _ error)
 	MaxFrame      int           // bytes; default MaxFrameSize
 	MaxUnanswered int           // of one connection; beyond it no more is read; default 64
@@ -156,6 +159,20 @@ func (s *Server) forget(sc *serverConn) {
 	}
 }
 
+// mutation is what requests have in common that mutations are counted of; nil for
+// others.
+func mutation(ask model.Ask) *model.Mutation {
+	switch a := ask.(type) {
+	case *model.CreateTopics:
+		return &a.Mutation
+	case *model.DeleteTopics:
+		return &a.Mutation
+	case *model.CreatePartitions:
+		return &a.Mutation
+	}
+	return nil
+}
+
 // ask passes a question on.
 func (s *Server) ask(c *call, a api, ask model.Ask, ready chan<- reply) {
 	s.mu.Lock()
@@ -168,6 +185,9 @@ func (s *Server) ask(c *call, a api, ask model.Ask, ready chan<- reply) {
 	}
 	s.pending[id] = &question{call: c, api: a, ready: ready}
 	s.mu.Unlock()
+	if m := mutation(ask); m != nil && s.opt.Quota != nil {
+		m.From, m.Rate = s.opt.Quota(c.clientID)
+	}
 	s.opt.OnInput(&model.Asked{ID: id, From: c.from(), Ask: ask})
 }
 
