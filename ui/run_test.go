@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +41,7 @@ func (o *output) text() string {
 // running is a program under test.
 type running struct {
 	t        *testing.T
-	keys     *os.File
+	keys     *io.PipeWriter
 	out      *output
 	frames   chan model.Frame
 	commands chan model.Command
@@ -50,12 +50,8 @@ type running struct {
 
 func start(t *testing.T, ctx context.Context) *running {
 	t.Helper()
-	in, keys, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// in stays open: Bubble Tea waits half a second, not longer, for the goroutine
-	// that reads it. That ends when keys is closed.
+	// No file: the end of Bubble Tea closes one while its reader may be at it.
+	in, keys := io.Pipe()
 	t.Cleanup(func() { keys.Close() })
 	r := &running{t: t, keys: keys, out: &output{}, frames: make(chan model.Frame), commands: make(chan model.Command, 10), ended: make(chan error, 1)}
 	o := Options{Frames: r.frames, Do: func(c model.Command) { r.commands <- c }, Zone: time.UTC, In: in, Out: r.out, Width: 80, Height: 24, NoColor: true}
@@ -78,7 +74,7 @@ func (r *running) send(f *model.Frame) {
 
 func (r *running) press(keys string) {
 	r.t.Helper()
-	if _, err := r.keys.WriteString(keys); err != nil {
+	if _, err := io.WriteString(r.keys, keys); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -399,6 +399,7 @@ type handClock struct {
 	now    time.Time
 	alarms map[int]handAlarm
 	n      int
+	news   chan struct{} // an alarm was set
 }
 
 type handAlarm struct {
@@ -406,7 +407,9 @@ type handAlarm struct {
 	ring func()
 }
 
-func newHandClock() *handClock { return &handClock{now: epoch0, alarms: map[int]handAlarm{}} }
+func newHandClock() *handClock {
+	return &handClock{now: epoch0, alarms: map[int]handAlarm{}, news: make(chan struct{}, 1)}
+}
 
 func (c *handClock) Now() time.Time {
 	c.mu.Lock()
@@ -420,6 +423,10 @@ func (c *handClock) After(d time.Duration, ring func()) func() bool {
 	c.n++
 	id := c.n
 	c.alarms[id] = handAlarm{c.now.Add(d), ring}
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
