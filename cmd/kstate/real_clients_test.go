@@ -304,6 +304,10 @@ func tools(t *testing.T, c *realkafka.Cluster, jars *realkafka.Jars, address str
 	} else if !strings.Contains(out+err.Error(), "replica") {
 		t.Errorf("a reassignment to a broker that is away: %s, %v", out, err)
 	}
+	await(t, "the killed broker's registration is gone", func() bool { // until then another one cannot register
+		there, _, err := c.Conn.Exists(c.Chroot + model.BrokerIDPath(away))
+		return err == nil && !there
+	})
 	c.StartBroker(away)
 	c.WaitBrokers(c.IDs()...)
 	has(run("TopicCommand", "--delete", "--topic", "tooled"))
