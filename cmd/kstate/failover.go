@@ -24,7 +24,8 @@ With --steps, the steps of that file are done one after the other, each with wha
 Exit code 2: no controller starts on this tree.`,
 		flags: append(sourceFlags(),
 			flag{name: "steps", kind: isFile, value: "FILE", usage: "do the steps in this JSON file after it; a file without steps has none"},
-			flag{name: "json", usage: "write JSON"}),
+			flag{name: "json", usage: "write JSON"},
+			flag{name: "limit", kind: isNumber, value: "N", usage: "list at most N of each kind in the text form (default 40, 0: all)"}),
 		run: failover,
 	}
 }
@@ -55,7 +56,7 @@ func failover(inv *invocation) error {
 	if inv.has("json") {
 		err = writeJSON(inv.console.out, t)
 	} else {
-		err = writeTakeover(inv.console.out, t)
+		err = writeTakeover(inv.console.out, t, inv.number("limit", defaultLimit))
 	}
 	if err == nil && !t.Starts {
 		err = &exitCode{code: exitFound}
@@ -133,7 +134,9 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-func writeTakeover(w io.Writer, t *inquiry.Takeover) error {
+// writeTakeover writes it for a reader; limit bounds each of its lists (0: no
+// bound), and what is left out is counted.
+func writeTakeover(w io.Writer, t *inquiry.Takeover, limit int) error {
 	var b strings.Builder
 	if !t.Starts {
 		b.WriteString("no controller starts on this tree")
@@ -148,7 +151,7 @@ func writeTakeover(w io.Writer, t *inquiry.Takeover) error {
 		return err
 	}
 	fmt.Fprintf(&b, "a controller starts with epoch %d\n", t.Epoch)
-	writeMemory(&b, t.Memory)
+	writeMemory(&b, t.Memory, limit)
 	fmt.Fprintf(&b, "requests to brokers: %d\n", len(t.Requests))
 	for i, s := range t.Steps {
 		fmt.Fprintf(&b, "\nafter step %d:\n", i+1)
@@ -156,13 +159,13 @@ func writeTakeover(w io.Writer, t *inquiry.Takeover) error {
 			b.WriteString("the controller has resigned\n")
 			continue
 		}
-		writeMemory(&b, s.Memory)
+		writeMemory(&b, s.Memory, limit)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeMemory(b *strings.Builder, m *inquiry.Memory) {
+func writeMemory(b *strings.Builder, m *inquiry.Memory, limit int) {
 	states, replicas := map[string]int{}, map[string]int{}
 	for _, p := range m.Partitions {
 		states[p.State]++
@@ -177,10 +180,16 @@ func writeMemory(b *strings.Builder, m *inquiry.Memory) {
 		fmt.Fprintf(b, ", shutting down %v", m.ShuttingDown)
 	}
 	fmt.Fprintf(b, "\npartitions: %s\nreplicas: %s\n", counted(states), counted(replicas))
+	var down []string
 	for _, name := range slices.Sorted(maps.Keys(m.Partitions)) {
 		if p := m.Partitions[name]; p.State != "OnlinePartition" {
-			fmt.Fprintf(b, "  %s %s\n", tree.Printable(name), p.State)
+			down = append(down, fmt.Sprintf("  %s %s\n", tree.Printable(name), p.State))
 		}
+	}
+	shown, left := atMost(down, limit)
+	b.WriteString(strings.Join(shown, ""))
+	if left > 0 {
+		fmt.Fprintf(b, "  and %d more that are not online\n", left)
 	}
 	for _, set := range []struct {
 		name string
@@ -191,9 +200,22 @@ func writeMemory(b *strings.Builder, m *inquiry.Memory) {
 		{"znodes changed", slices.Sorted(maps.Keys(m.Znodes.Changed))},
 	} {
 		if len(set.list) > 0 {
-			fmt.Fprintf(b, "%s: %s\n", set.name, tree.Printable(strings.Join(set.list, " ")))
+			shown, left := atMost(set.list, limit)
+			fmt.Fprintf(b, "%s: %s", set.name, tree.Printable(strings.Join(shown, " ")))
+			if left > 0 {
+				fmt.Fprintf(b, " and %d more", left)
+			}
+			b.WriteString("\n")
 		}
 	}
+}
+
+// atMost is the start of a list, and how many are left out (limit 0: none).
+func atMost(list []string, limit int) (shown []string, left int) {
+	if limit == 0 || len(list) <= limit {
+		return list, 0
+	}
+	return list[:limit], len(list) - limit
 }
 
 func counted(counts map[string]int) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +41,24 @@ func TestFailoverInWords(t *testing.T) {
 	kstate(t, "failover", "--tree", reports+"07-delete-interrupted-with-reassignment-fields.json").check(t, exitFound,
 		"no controller starts on this tree: the role goes round among the brokers, each failing alike\nIllegalStateException: ", "")
 	kstate(t, "failover", "--tree", reports+"41-controller-znode-persistent.json").check(t, exitFound, "no controller starts on this tree\n", "")
+}
+
+// Without a bound the words on a large cluster are one line of megabytes.
+func TestFailoverListsAreBounded(t *testing.T) {
+	var tree strings.Builder
+	tree.WriteString(`{"format":1,"znodes":[{"path":"/brokers/ids"}`)
+	for i := range 50 {
+		fmt.Fprintf(&tree, `,{"path":"/brokers/topics/t%02d","data":"{\"version\":1,\"partitions\":{\"0\":[7]}}"}`, i)
+	}
+	tree.WriteString("]}")
+	o := kstateWith(t, tree.String(), "failover", "--tree", "-")
+	o.check(t, exitOK, "  t39-0 NewPartition\n  and 10 more that are not online\n", "")
+	o.check(t, exitOK, " and 10 more\n", "")
+	o = kstateWith(t, tree.String(), "failover", "--tree", "-", "--limit", "0")
+	o.check(t, exitOK, "  t49-0 NewPartition\n", "")
+	if strings.Contains(o.out, " more") {
+		t.Error(o.out)
+	}
 }
 
 func TestFailoverThatMeansNothing(t *testing.T) {
