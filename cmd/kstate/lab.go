@@ -25,6 +25,10 @@ const labControllerID = 1000
 // something about a client, not about the machine.
 const leastTick = 50 * time.Millisecond
 
+// mostTick is, in milliseconds, the longest with which two ticks are a session
+// timeout that the lab's controller may ask for.
+const mostTick = 1800000
+
 // mostBrokers is how many simulated brokers the files that a process may hold
 // open leave room for: each has a listener, and connections to and from it.
 const mostBrokers = 200
@@ -40,7 +44,7 @@ func labCommand() command {
 			{name: "paused", usage: "hold at the controller's first step"},
 			{name: "tree", kind: isFile, value: "FILE", usage: "start from a tree file, with simulated brokers in the place of those registered in it"},
 			{name: "zookeeper-port", kind: isNumber, most: 65535, value: "N", usage: "port of the embedded ZooKeeper (default 0: any; it is printed)"},
-			{name: "zookeeper-tick", kind: isNumber, value: "MS", usage: "tickTime of the embedded ZooKeeper (default 2000)"},
+			{name: "zookeeper-tick", kind: isNumber, most: mostTick, value: "MS", usage: "tickTime of the embedded ZooKeeper (default 2000)"},
 			{name: "zookeeper-data", kind: isDir, value: "DIR", usage: "keep the embedded ZooKeeper's content there, and read it back at the start"},
 			stateChangeLogFlag,
 		}, dashboardFlags()...),

@@ -72,6 +72,7 @@ func TestCommandLinesThatMeanNothing(t *testing.T) {
 		{"state --zookeeper h:1 --zookeeper-timeout 0", "not a number from 100 to 3600000"},
 		{"state --zookeeper h:1 --zookeeper-timeout 3600001", "not a number from 100 to 3600000"},
 		{"lab --brokers 100000", "not a number from 0 to 200"},
+		{"lab --zookeeper-tick 1800001", "not a number from 0 to 1800000"},
 		{"lab --zookeeper-port 65536", "not a number from 0 to 65535"},
 		{"state --tree a extra", `takes no arguments, but got "extra"`},
 		{"state -tree a", "state has no flag -tree"},
