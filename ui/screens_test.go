@@ -226,7 +226,7 @@ func TestNotices(t *testing.T) {
 	if strings.Contains(s.text(), "lost the connection") {
 		t.Error("a key does not take the notice away")
 	}
-	if !strings.Contains(s.text(), "STALE since 18:36:39") || !strings.Contains(s.text(), "READ-ONLY") {
+	if !strings.Contains(s.text(), "STALE 18:36:39") || !strings.Contains(s.text(), "READ-ONLY") {
 		t.Errorf("stale or read-only is not said:\n%s", s.text())
 	}
 }

@@ -20,6 +20,13 @@ func (d *dashboard) drawStatus(a area) {
 		link, st = " STALE since "+d.clock(f.Connection.Since)+" ", alarm
 	}
 	controller := controllerText(&f.Controller)
+	crowded := func() bool { return x+width(f.Source)+width(controller)+width(link)+4 > a.w }
+	if crowded() { // say all of it in fewer words
+		controller = strings.Replace(controller, "controller", "ctl", 1)
+	}
+	if crowded() {
+		link = strings.Replace(link, " since", "", 1)
+	}
 	w := a.w - width(link)
 	a.put(w, 0, st, link)
 	w -= width(controller) + 2

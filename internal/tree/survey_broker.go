@@ -144,7 +144,7 @@ func (s *Survey) Brokers() []model.BrokerStatus {
 		out = append(out, status)
 	}
 	for id := range s.brokers {
-		if s.cluster.Broker(id) == nil {
+		if id >= 0 && s.cluster.Broker(id) == nil { // no broker has a negative id, whatever a state znode says
 			out = append(out, model.BrokerStatus{ID: id, State: BrokerDead})
 		}
 	}
