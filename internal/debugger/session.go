@@ -73,34 +73,35 @@ type Session struct {
 	jobs     []func() // results of work outside the loop, run inside it
 
 	// owned by the loop
-	mode        runMode
-	grain       model.Grain
-	stopReason  string
-	inFlight    model.Step
-	taken       uint64 // steps settled
-	positions   uint64 // records made
-	history     *model.History
-	edges       model.Edges
-	notices     []model.Notice
-	noticeSeq   uint64
-	asked       uint64 // asks of the operator
-	inspection  *model.Inspection
-	inspecting  bool
-	subject     model.Subject
-	stepZnodes  *model.StepZnodes
-	preview     *model.ElectionPreview
-	why         explaining
-	resetting   bool
-	gone        bool // the engine was closed and a reset gave no other
-	dirty       bool
-	lastFrame   time.Time
-	calls       chan callJob
-	asideAt     map[uint64]model.Step // steps of admin requests that are being performed
-	heldSince   int64                 // of a hold that the dead-man timer looks after; 0: there is none
-	commandedAt int64                 // when the operator's last command came
-	resigning   bool
-	resigned    chan struct{}
-	generation  int // rises with each reset: late results of an old engine are dropped
+	mode           runMode
+	grain          model.Grain
+	stopReason     string
+	inFlight       model.Step
+	taken          uint64 // steps settled
+	positions      uint64 // records made
+	history        *model.History
+	edges          model.Edges
+	notices        []model.Notice
+	noticeSeq      uint64
+	asked          uint64 // asks of the operator
+	takeoverFailed string // why the last takeover failed, as the operator was told
+	inspection     *model.Inspection
+	inspecting     bool
+	subject        model.Subject
+	stepZnodes     *model.StepZnodes
+	preview        *model.ElectionPreview
+	why            explaining
+	resetting      bool
+	gone           bool // the engine was closed and a reset gave no other
+	dirty          bool
+	lastFrame      time.Time
+	calls          chan callJob
+	asideAt        map[uint64]model.Step // steps of admin requests that are being performed
+	heldSince      int64                 // of a hold that the dead-man timer looks after; 0: there is none
+	commandedAt    int64                 // when the operator's last command came
+	resigning      bool
+	resigned       chan struct{}
+	generation     int // rises with each reset: late results of an old engine are dropped
 }
 
 // callJob is a call to perform outside the loop, for the engine of a generation.
@@ -401,9 +402,23 @@ func (s *Session) settle(at model.Step, r model.Result) {
 		s.gone = true // it does not run for the role again
 		close(s.resigned)
 	}
+	s.noteTakeover()
 	if s.opt.Viewed != nil {
 		s.opt.Viewed(s.opt.Engine.View(), s.opt.Engine.IsActive())
 	}
+}
+
+// noteTakeover says why the controller cannot start, once for each reason: it
+// may be elected and fail hundreds of times a second.
+func (s *Session) noteTakeover() {
+	why := ""
+	if err := s.opt.Engine.TakeoverError(); err != nil {
+		why = err.Error()
+	}
+	if why != s.takeoverFailed && why != "" {
+		s.notice(model.Error, "the controller won the role and could not start, so it gave the role up: "+why)
+	}
+	s.takeoverFailed = why
 }
 
 // note writes the step down before it is performed, and lights its edge.
