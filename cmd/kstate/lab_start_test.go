@@ -402,8 +402,8 @@ func TestWrongLabFlags(t *testing.T) {
 		code int
 		want string
 	}{
-		{"--brokers -1", exitUsage, "not a number from 0 on"},
-		{"--brokers many", exitUsage, "not a number from 0 on"},
+		{"--brokers -1", exitUsage, "not a number from 0 to 200"},
+		{"--brokers many", exitUsage, "not a number from 0 to 200"},
 		{"--zookeeper-tick 0", exitUsage, "--zookeeper-tick 0: below 50 ms"},
 		{"--zookeeper-tick 5", exitUsage, "--zookeeper-tick 5: below 50 ms"},
 		{"--zookeeper-port 70000", exitUsage, "--zookeeper-port 70000: not a number from 0 to 65535"},
