@@ -229,7 +229,7 @@ func (f *flag) checkNumber(value string) string {
 	switch {
 	case err == nil && n >= f.least && n <= most:
 		return ""
-	case f.most == 0 && n < f.least || err != nil && !errors.Is(err, strconv.ErrRange):
+	case f.most == 0 && (n < f.least || err != nil && !errors.Is(err, strconv.ErrRange)):
 		return fmt.Sprintf("not a number from %d on", f.least)
 	}
 	return fmt.Sprintf("not a number from %d to %d", f.least, most)
