@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
 	"time"
 
 	"kstate/engine"
@@ -18,7 +17,9 @@ import (
 // run for controller, each with a session of its own, over one ZooKeeper in
 // memory; and brokers that answer whatever they are asked.
 type lab struct {
-	t          *testing.T
+	t          tester
+	patience   int                                                // steps after which a controller is taken not to come to rest
+	onCall     func(c *candidate, call *model.Call) *model.Result // may answer a call in ZooKeeper's place; nil: does not look
 	store      *zkserver.Store
 	config     map[string]string // for controllers that start from now on
 	candidates []*candidate      // in the order of their start
@@ -81,8 +82,16 @@ type concurrentWrite struct {
 	times int
 }
 
-func newLab(t *testing.T) *lab {
-	l := &lab{t: t, config: map[string]string{}, stubs: map[int32]*stub{}, epochs: map[int32]int64{}, received: map[int32][]received{}}
+// tester is what a lab needs of a test.
+type tester interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func newLab(t tester) *lab {
+	l := &lab{t: t, patience: 1_000_000, config: map[string]string{}, stubs: map[int32]*stub{}, epochs: map[int32]int64{}, received: map[int32][]received{}}
 	l.store = zkserver.NewStore(zkserver.Options{FirstZxid: 1, Now: func() time.Time { return time.UnixMilli(1) }})
 	for _, p := range model.PersistentPaths() {
 		l.create(p, nil)
@@ -124,7 +133,7 @@ func (l *lab) settle() {
 			return
 		}
 	}
-	l.t.Fatal("the cluster does not come to rest")
+	l.t.Fatalf("the cluster does not come to rest")
 }
 
 // active is the active controller: the holder of the znode, else one that still
@@ -279,7 +288,7 @@ func (l *lab) engineConfig(id int32) (engine.Config, error) {
 func (c *candidate) run() bool {
 	moved := false
 	for n := 0; ; n++ {
-		if n > 1_000_000 {
+		if n > c.lab.patience {
 			c.lab.t.Fatalf("controller %d does not come to rest; at %v", c.id, c.engine.At())
 		}
 		for {
@@ -314,6 +323,11 @@ func (c *candidate) renew() bool {
 func (c *candidate) Perform(s model.Step) model.Result {
 	switch s := s.(type) {
 	case *model.Call:
+		if c.lab.onCall != nil {
+			if r := c.lab.onCall(c, s); r != nil {
+				return *r
+			}
+		}
 		if r := c.disturb(s); r != nil {
 			return *r
 		}

@@ -60,7 +60,7 @@ func (l *lab) startCluster(c *traceCase) {
 	maps.Copy(l.config, c.Cluster.Config)
 	for _, id := range c.Cluster.Controllers {
 		if err := l.startCandidate(id); err != nil {
-			l.t.Fatal(err)
+			l.t.Fatalf("%v", err)
 		}
 		l.settle()
 	}
