@@ -12,7 +12,12 @@ import (
 // Kafka: ReplicaStateMachine.startup.
 func (e *Engine) startReplicas() error {
 	e.logf(controllerLogger, model.Info, "initializing replica state")
-	var online, offline []model.Replica
+	total := 0
+	for _, b := range e.ctx.Brokers() {
+		total += e.ctx.Hosts(b.ID)
+	}
+	online := make([]model.Replica, 0, total)
+	var offline []model.Replica
 	for t := range e.ctx.Entries() {
 		for n, p := range t.Partitions() {
 			tp := model.TP(t.Name, n)
@@ -59,7 +64,14 @@ func (e *Engine) tryChangeReplicas(rs []model.Replica, to model.ReplicaState, re
 	if err := e.rsm.open(to.String(), len(rs)); err != nil {
 		return err
 	}
-	onBroker := map[int32][]model.Replica{}
+	counts := map[int32]int{}
+	for i := range rs {
+		counts[rs[i].Broker]++
+	}
+	onBroker := make(map[int32][]model.Replica, len(counts))
+	for broker, n := range counts {
+		onBroker[broker] = make([]model.Replica, 0, n)
+	}
 	for _, r := range rs {
 		onBroker[r.Broker] = append(onBroker[r.Broker], r)
 	}
@@ -75,17 +87,17 @@ func (e *Engine) tryChangeReplicas(rs []model.Replica, to model.ReplicaState, re
 	return e.rsm.flush()
 }
 
-// changeOnBroker moves one broker's replicas.
+// changeOnBroker moves one broker's replicas; it overwrites rs.
 // Kafka: ZkReplicaStateMachine.doHandleStateChanges.
 func (e *Engine) changeOnBroker(broker int32, rs []model.Replica, to model.ReplicaState, reason string) error {
+	valid := rs[:0] // rs is the caller's own copy
 	for _, r := range rs {
-		if e.ctx.ReplicaState(r) == model.NoReplicaState {
-			e.ctx.PutReplicaState(r, model.NonExistentReplica)
+		from := e.ctx.ReplicaState(r)
+		if from == model.NoReplicaState {
+			from = model.NonExistentReplica
+			e.ctx.PutReplicaState(r, from)
 		}
-	}
-	valid := make([]model.Replica, 0, len(rs))
-	for _, r := range rs {
-		if from := e.ctx.ReplicaState(r); model.ReplicaGraph.Allows(from, to) {
+		if model.ReplicaGraph.Allows(from, to) {
 			valid = append(valid, r)
 		} else {
 			e.step(&model.RefuseReplica{Replica: r, From: from, To: to, Invalid: true,
