@@ -36,9 +36,7 @@ func (e *Engine) deleteTopics(id uint64, a *model.DeleteTopics) {
 	d.done = func(topic string) bool { return !e.metadata.has(topic) }
 	d.answer = func(late map[string]bool) model.Answer {
 		for i := range out.Topics {
-			if r := &out.Topics[i]; r.Error == model.ErrNone && late[r.Topic] {
-				r.Error = model.ErrRequestTimedOut
-			}
+			timeOut(&out.Topics[i].Error, late[out.Topics[i].Topic])
 		}
 		return out
 	}
@@ -134,9 +132,7 @@ func (e *Engine) createPartitions(id uint64, a *model.CreatePartitions) {
 	}
 	e.afterCreation(id, a.TimeoutMillis, grown, func(late map[string]bool) model.Answer {
 		for i := range out.Topics {
-			if r := &out.Topics[i]; r.Error == model.ErrNone && late[r.Topic] {
-				r.Error = model.ErrRequestTimedOut
-			}
+			timeOut(&out.Topics[i].Error, late[out.Topics[i].Topic])
 		}
 		return out
 	})

@@ -58,12 +58,17 @@ func (e *Engine) createTopics(id uint64, a *model.CreateTopics) {
 	}
 	e.afterCreation(id, a.TimeoutMillis, made, func(late map[string]bool) model.Answer {
 		for i := range out.Topics {
-			if r := &out.Topics[i]; r.Error == model.ErrNone && late[r.Topic] {
-				r.Error = model.ErrRequestTimedOut
-			}
+			timeOut(&out.Topics[i].Error, late[out.Topics[i].Topic])
 		}
 		return out
 	})
+}
+
+// timeOut turns a success that came too late into an error.
+func timeOut(code *model.KafkaError, late bool) {
+	if late && *code == model.ErrNone {
+		*code = model.ErrRequestTimedOut
+	}
 }
 
 // afterCreation answers once all partitions of the topics have a leader. With no

@@ -183,13 +183,12 @@ func (e *Engine) readTopicAgain(t *newTopic) error {
 	if err != nil {
 		return err
 	}
-	*t = newTopic{topic: t.topic, missing: true}
+	*t = newTopic{topic: t.topic}
 	if !present {
 		return nil
 	}
 	t.version = stat.Version
-	t.TopicAssignment, present, err = model.DecodeTopic(path, data)
-	t.missing = !present
+	t.TopicAssignment, _, err = model.DecodeTopic(path, data)
 	return err
 }
 

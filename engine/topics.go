@@ -10,7 +10,6 @@ import (
 type newTopic struct {
 	topic string
 	model.TopicAssignment
-	missing bool  // the znode was gone, or held bad JSON
 	version int32 // data version of the znode
 }
 
@@ -34,13 +33,12 @@ func (e *Engine) readNewTopics(topics []string) ([]newTopic, error) {
 		out[i].topic = t
 		switch results[i].Code {
 		case model.CodeOK:
-			a, present, err := model.DecodeTopic(model.TopicPath(t), results[i].Data)
+			a, _, err := model.DecodeTopic(model.TopicPath(t), results[i].Data)
 			if err != nil {
 				return nil, err
 			}
-			out[i].TopicAssignment, out[i].missing, out[i].version = a, !present, results[i].Stat.Version
+			out[i].TopicAssignment, out[i].version = a, results[i].Stat.Version
 		case model.CodeNoNode:
-			out[i].missing = true
 		default:
 			return nil, &keeperError{results[i].Code, "get " + model.TopicPath(t)}
 		}
