@@ -331,6 +331,11 @@ func TestFourLetterWords(t *testing.T) {
 	c := connected(t, addr)
 	c.want(OK, OpCreate, createBody("/e", nil, Ephemeral))
 	c.want(NoNode, OpExists, watchBody("/x", true))
+	for deadline := time.Now().Add(patience); s.outstanding() > 0; runtime.Gosched() { // a reply may be here before its writer has counted it
+		if time.Now().After(deadline) {
+			t.Fatalf("%d replies wait though each was read", s.outstanding())
+		}
+	}
 	for w, parts := range map[string][]string{
 		"ruok": {"imok"},
 		"isro": {"rw"},
