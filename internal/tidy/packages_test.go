@@ -29,6 +29,7 @@ var packages = map[string]rule{
 
 	"internal/debugger": {own: []string{"model", "engine", "internal/journal"}},
 	"internal/journal":  {own: []string{"model"}},
+	"internal/security": {},
 	"internal/tree":     {own: []string{"model"}},
 	"internal/explain":  {own: []string{"model", "engine", "internal/tree"}},
 	"internal/wire":     {own: []string{"model"}, modules: []string{kmsg}},
