@@ -100,6 +100,17 @@ type BrokerStatus struct {
 	Endpoints []string
 	Leads     int // partitions led
 	Replicas  int // replicas assigned
+	// Conduct of a lab's broker in words: silent, cut off from zookeeper, ...;
+	// empty: it behaves.
+	Conduct string
+}
+
+// LogDir is a log directory of a broker, as its disk has it.
+type LogDir struct {
+	Path     string
+	Failed   bool
+	Logs     []TopicPartition // sorted
+	Deleting []string         // renamed topic-partition.<id>-delete, not yet removed
 }
 
 // Znode is a znode as read for the inspector.
@@ -116,6 +127,7 @@ type Znode struct {
 type Inspection struct {
 	Subject Subject
 	Znodes  []Znode
+	Dirs    []LogDir // of a lab's broker
 	At      int64
 }
 
@@ -216,4 +228,29 @@ type Frame struct {
 	StepZnodes  *StepZnodes
 	Preview     *ElectionPreview
 	Notices     []Notice // the last few, oldest first
+
+	Faults   []ArmedFault // in the order in which they were armed
+	NoFaults string       // why none may be; empty: they may
+	Held     []HeldAnswer // by broker
+	Scenario *Scenario    // that a lab plays; nil without one
+}
+
+// Scenario is a lab's exercise and how far it is.
+type Scenario struct {
+	Name, Title string
+	Goal        string // a sentence
+	Teaches     []string
+	Hints       []string
+	Solution    []string // its lines
+	Goals       []GoalCheck
+	Reached     bool   // once all goals held at the same time
+	Failed      string // the line that brings the situation about and went wrong
+	Doing       string // the line at work; empty: it is the operator's turn
+}
+
+// GoalCheck is one expectation that a scenario wants to hold.
+type GoalCheck struct {
+	Text  string
+	Holds bool
+	Found string // what was there
 }

@@ -55,6 +55,10 @@ type (
 	// ProtocolLearned: the brokers that a Probe named have all said what they speak;
 	// IBP is the newest inter-broker protocol that fits all.
 	ProtocolLearned struct{ IBP InterBrokerProtocol }
+	// Remarked: something was done to what surrounds the controller: a fault came
+	// over a step, an operator did something, a request was sent again. No engine
+	// gets it.
+	Remarked struct{ Text string }
 	// OperatorElects: kstate's operator runs a strategy on partitions.
 	OperatorElects struct {
 		Strategy   Strategy
@@ -91,6 +95,7 @@ func (s *UncleanEnabled) String() string {
 func (s *ProtocolLearned) String() string {
 	return "brokers speak inter-broker protocol " + s.IBP.String()
 }
+func (s *Remarked) String() string { return s.Text }
 func (s *OperatorElects) String() string {
 	return fmt.Sprintf("operator elects by %s (%d partitions)", s.Strategy, len(s.Partitions))
 }
