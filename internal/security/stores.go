@@ -57,10 +57,13 @@ func withoutNames(config *tls.Config) {
 
 var tlsVersions = map[string]uint16{"TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
 
-// versions reads ssl.enabled.protocols: the lowest and the highest count. By
-// default TLS 1.2 and 1.3, as in Kafka.
+// versions reads ssl.enabled.protocols: the lowest and the highest count, by
+// default TLS 1.2 and 1.3, as in Kafka; and ssl.cipher.suites.
 func versions(settings map[string]string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS13}
+	if err := ciphers(config, settings); err != nil {
+		return nil, err
+	}
 	text := strings.TrimSpace(settings["ssl.enabled.protocols"])
 	if text == "" {
 		return config, nil

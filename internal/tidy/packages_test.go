@@ -30,13 +30,16 @@ var packages = map[string]rule{
 	"internal/debugger": {own: []string{"model", "engine", "internal/journal"}},
 	"internal/journal":  {own: []string{"model"}},
 	"internal/security": {},
-	"internal/tree":     {own: []string{"model"}},
-	"internal/explain":  {own: []string{"model", "engine", "internal/tree"}},
-	"internal/wire":     {own: []string{"model"}, modules: []string{kmsg}},
-	"internal/observe":  {own: []string{"model", "zkwatch", "internal/tree", "internal/explain"}},
-	"internal/inquiry":  {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
-	"internal/live":     {own: []string{"model", "zkwatch", "internal/wire"}},
-	"internal/standin":  {own: []string{"model", "internal/lab/zkserver"}},
+
+	"internal/handshake":          {own: []string{"internal/security"}, modules: []string{kmsg, "github.com/twmb/franz-go/pkg/sasl"}},
+	"internal/handshake/testcert": {}, // only for tests
+	"internal/tree":               {own: []string{"model"}},
+	"internal/explain":            {own: []string{"model", "engine", "internal/tree"}},
+	"internal/wire":               {own: []string{"model", "internal/security", "internal/handshake"}, modules: []string{kmsg}},
+	"internal/observe":            {own: []string{"model", "zkwatch", "internal/tree", "internal/explain"}},
+	"internal/inquiry":            {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
+	"internal/live":               {own: []string{"model", "zkwatch", "internal/wire", "internal/security", "internal/handshake"}},
+	"internal/standin":            {own: []string{"model", "internal/lab/zkserver"}},
 
 	// The opponents must not share the controller's mistakes: only what runs
 	// them against it (sim, script) knows it.
