@@ -198,10 +198,7 @@ func (e *Engine) validateTopicCreate(t *model.NewTopic, a []model.PartitionAssig
 		}
 	}
 	for _, key := range sortedKeys(t.Config) {
-		if _, known := logConfigTypes[key]; !known && !logConfigTexts[key] {
-			return failKafka(model.ErrInvalidConfig, "unknown topic config name: %s", key)
-		}
-		if err := parseSetting(key, t.Config[key]); err != nil {
+		if err := CheckTopicConfig(key, t.Config[key]); err != nil {
 			return failKafka(model.ErrInvalidConfig, "%v", err)
 		}
 	}

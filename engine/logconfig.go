@@ -43,6 +43,16 @@ func EffectiveUnclean(broker, overrides map[string]string) (bool, error) {
 	return strings.EqualFold(strings.TrimSpace(value), "true"), nil
 }
 
+// CheckTopicConfig tells what is wrong with a topic's setting: Kafka 3.9 does not
+// know its name, or the value is not of its type; nil when it may be set.
+// Kafka: LogConfig.validate, as far as types go.
+func CheckTopicConfig(key, value string) error {
+	if _, known := logConfigTypes[key]; !known && !logConfigTexts[key] {
+		return fmt.Errorf("unknown topic config name: %s", key)
+	}
+	return parseSetting(key, value)
+}
+
 func parseSetting(key, value string) error {
 	v := strings.TrimSpace(value)
 	var err error

@@ -7,6 +7,11 @@ import (
 	"kstate/model"
 )
 
+// PlaceReplicas is place for those outside of a controller who do what it does.
+func PlaceReplicas(brokers []model.Broker, n, factor, first, start, shift int) ([][]int32, error) {
+	return place(brokers, n, factor, first, start, shift)
+}
+
 // place spreads the replicas of n partitions over brokers: leaders in turn from
 // start, followers shifted by shift, which rises each time round; with racks, no
 // rack gets a second replica of a partition while another has none. first is the

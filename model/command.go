@@ -31,10 +31,12 @@ type (
 		Assignment        [][]int32
 		Config            map[string]string
 	}
-	// AddPartitions grows a topic to Total partitions.
+	// AddPartitions grows a topic to Total partitions. With Assignment nil the
+	// replicas of the new ones are spread over the live brokers.
 	AddPartitions struct {
-		Topic string
-		Total int
+		Topic      string
+		Total      int
+		Assignment [][]int32 // of the new partitions, in order
 	}
 	// DeleteTopic writes the delete marker.
 	DeleteTopic struct{ Topic string }

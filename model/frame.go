@@ -227,7 +227,9 @@ type Frame struct {
 	Explanation *Explanation // of the subject that Explain chose; nil until it is there
 	StepZnodes  *StepZnodes
 	Preview     *ElectionPreview
-	Notices     []Notice // the last few, oldest first
+	Plan        *Plan         // the last one made; nil before the first
+	Outcome     *PlanProgress // of that plan; nil before consent
+	Notices     []Notice      // the last few, oldest first
 
 	Faults   []ArmedFault // in the order in which they were armed
 	NoFaults string       // why none may be; empty: they may

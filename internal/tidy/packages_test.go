@@ -37,6 +37,7 @@ var packages = map[string]rule{
 	"internal/explain":            {own: []string{"model", "engine", "internal/tree"}},
 	"internal/wire":               {own: []string{"model", "internal/security", "internal/handshake"}, modules: []string{kmsg}},
 	"internal/observe":            {own: []string{"model", "zkwatch", "internal/tree", "internal/explain"}},
+	"internal/admin":              {own: []string{"model", "engine", "zkwatch", "internal/tree", "internal/observe"}},
 	"internal/inquiry":            {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
 	"internal/live":               {own: []string{"model", "zkwatch", "internal/wire", "internal/security", "internal/handshake"}},
 	"internal/standin":            {own: []string{"model", "internal/lab/zkserver"}},

@@ -1,0 +1,202 @@
+package admin
+
+import (
+	"fmt"
+	"slices"
+
+	"kstate/model"
+)
+
+// Elect plans an election of preferred leaders for a topic's partitions, those
+// given or all of it; without a topic, for all partitions that another broker
+// leads. Kafka: PreferredReplicaLeaderElectionCommand.
+func (p *Planner) Elect(topic string, partitions []int32) (*Plan, error) {
+	what, confirm := "elect preferred leaders of all partitions", ""
+	if topic != "" {
+		what, confirm = "elect preferred leaders of topic "+topic, topic
+		if len(partitions) == 1 {
+			what = "elect the preferred leader of " + model.TP(topic, partitions[0]).String()
+		}
+	}
+	d := p.start(what, topic, confirm)
+	if confirm == "" {
+		d.confirmCluster()
+	}
+	d.noneRequested(model.PreferredReplicaElectionPath, "election")
+	list, total := d.toElect(topic, partitions)
+	if d.refused() {
+		return d.done()
+	}
+	if len(list) == 0 {
+		d.plan.Nothing = fmt.Sprintf("of %d partitions each is led by its preferred replica already", total)
+		return d.done()
+	}
+	d.parents(model.PreferredReplicaElectionPath)
+	d.create(model.PreferredReplicaElectionPath, model.EncodePreferredReplicaElection(list))
+	d.checkSize()
+	d.plan.Follow = "the request, until the controller has removed it, and who leads then"
+	d.plan.Watch = []string{model.PreferredReplicaElectionPath, model.BrokerIDsPath, model.ControllerPath}
+	if topic != "" {
+		d.plan.Watch = append(d.plan.Watch, model.TopicPath(topic))
+	} else {
+		d.plan.Watch = append(d.plan.Watch, model.TopicsPath)
+	}
+	d.plan.follower = func() Follower { return &election{list: list} }
+	return d.done()
+}
+
+// confirmCluster: what concerns no one topic is confirmed by the cluster's id.
+func (d *draft) confirmCluster() {
+	if d.plan.Confirm = d.plan.ClusterID; d.plan.Confirm == "" {
+		d.plan.Confirm = "cluster"
+	}
+}
+
+// noneRequested: a request of that kind is not there. Only one can be.
+func (d *draft) noneRequested(path, kind string) bool {
+	z := d.get(path)
+	if z.Missing {
+		return d.check("no "+kind+" is requested", true, "%s is not there", path)
+	}
+	return d.check("no "+kind+" is requested", false, "%s is there (version %d): the controller has not finished the last one; wait, or see what it holds (kstate why controller)", path, z.Stat.Version)
+}
+
+// toElect lists the partitions that are not led by their preferred replica, and
+// says of each what is to be expected.
+func (d *draft) toElect(topic string, partitions []int32) (list []model.TopicPartition, total int) {
+	topics := []string{topic}
+	if topic == "" {
+		topics = d.children(model.TopicsPath)
+	}
+	marked := d.children(model.DeleteTopicsPath)
+	live := brokerIDs(d.brokers())
+	for _, name := range topics {
+		var a model.TopicAssignment
+		if topic != "" {
+			var ok bool
+			if _, a, ok = d.existing(name); !ok || !d.notDeleted(name) {
+				return nil, 0
+			}
+			d.allThere(name, &a, partitions)
+		} else if slices.Contains(marked, name) {
+			d.note("%s is left out: it is queued for deletion", name)
+			continue
+		} else if z := d.get(model.TopicPath(name)); !z.Missing {
+			a, _, _ = model.DecodeTopic(z.Path, z.Data)
+		}
+		n, found := d.electable(name, &a, partitions, live)
+		list, total = append(list, found...), total+n
+	}
+	return list, total
+}
+
+func (d *draft) allThere(topic string, a *model.TopicAssignment, partitions []int32) {
+	for _, n := range partitions {
+		if _, ok := a.Assignment(n); !ok {
+			d.check("the partitions exist", false, "%s is not in %s", model.TP(topic, n), model.TopicPath(topic))
+		}
+	}
+}
+
+// electable reads the states of a topic's partitions.
+func (d *draft) electable(topic string, a *model.TopicAssignment, partitions []int32, live []int32) (total int, list []model.TopicPartition) {
+	var paths []string
+	var tps []model.TopicPartition
+	for i := range a.Partitions {
+		if tp := model.TP(topic, a.Partitions[i].Partition); len(partitions) == 0 || slices.Contains(partitions, tp.Partition) {
+			paths, tps = append(paths, model.TopicPartitionStatePath(tp)), append(tps, tp)
+		}
+	}
+	for i, z := range d.getAll(paths...) {
+		replicas, _ := a.Assignment(tps[i].Partition)
+		state, present, err := model.DecodePartitionState(z.Path, z.Data)
+		switch {
+		case len(replicas.Replicas) == 0:
+			continue
+		case z.Missing || !present || err != nil:
+			d.expect("%s: it has no usable state znode, so nobody is elected", tps[i])
+		case state.Leader == replicas.Replicas[0]:
+			continue
+		default:
+			d.expect("%s: %s", tps[i], preferredOutcome(&state, replicas.Replicas[0], live))
+		}
+		list = append(list, tps[i])
+	}
+	return len(tps), list
+}
+
+// expected bounds the lines of what is to come; the rest is counted.
+const expected = 1000
+
+func (d *draft) expect(format string, args ...any) {
+	if len(d.plan.Expect) < expected {
+		d.plan.Expect = append(d.plan.Expect, fmt.Sprintf(format, args...))
+	} else if len(d.plan.Expect) == expected {
+		d.plan.Expect = append(d.plan.Expect, "and more")
+	}
+}
+
+func preferredOutcome(state *model.LeaderIsrAndControllerEpoch, preferred int32, live []int32) string {
+	from := fmt.Sprintf("leader %s", leaderName(state.Leader))
+	if why := notElectable(state, preferred, live); why != "" {
+		return from + " stays: " + why
+	}
+	return fmt.Sprintf("%s -> %d", from, preferred)
+}
+
+// notElectable is why the preferred replica cannot be elected; empty when it
+// can. Kafka: PartitionLeaderElectionAlgorithms.preferredReplicaPartitionLeaderElection.
+func notElectable(state *model.LeaderIsrAndControllerEpoch, preferred int32, live []int32) string {
+	switch {
+	case !slices.Contains(live, preferred):
+		return fmt.Sprintf("broker %d is not registered", preferred)
+	case !slices.Contains(state.ISR, preferred):
+		return fmt.Sprintf("broker %d is not in the ISR (%s)", preferred, idsOrNone(state.ISR))
+	}
+	return ""
+}
+
+func leaderName(id int32) string {
+	if id == model.NoLeader {
+		return "none"
+	}
+	return fmt.Sprint(id)
+}
+
+// MoveController plans that another controller is elected: /controller is deleted
+// at its version, unless somebody has taken over since.
+func (p *Planner) MoveController() (*Plan, error) {
+	d := p.start("move the controller", "controller", "controller")
+	z, epoch := d.get(model.ControllerPath), d.get(model.ControllerEpochPath)
+	if z.Missing {
+		d.check("there is a controller to move", false, "%s is not there", z.Path)
+		return d.done()
+	}
+	d.check("there is a controller to move", true, "%s at version %d, %s", z.Path, z.Stat.Version, z.Data)
+	if z.Stat.EphemeralOwner == 0 {
+		d.check("it belongs to a session", false, "%s is persistent: no broker holds it, and none elects another while it is there; it was made by hand or by a migration", z.Path)
+	}
+	if epoch.Missing {
+		d.check("the epoch is known", false, "%s is not there", epoch.Path)
+	}
+	brokers := d.brokers()
+	if d.refused() {
+		return d.done()
+	}
+	was, _, _ := model.DecodeController(z.Path, z.Data)
+	if len(brokers) < 2 {
+		d.warn("only %d brokers are registered: the same one may take over again", len(brokers))
+	}
+	d.hold(epoch)
+	d.plan.Writes = append(d.plan.Writes, model.PlannedWrite{Op: model.Op{Kind: model.OpDelete, Path: z.Path, Version: z.Stat.Version}, Before: z})
+	d.warn("the controller resigns and another broker (or the same) takes over: it reads the whole tree, and sends LeaderAndIsr and UpdateMetadata to all brokers")
+	d.warn("until it has, no leader is elected and no topic is created or deleted; with 200,000 partitions that takes many seconds")
+	d.plan.Follow = "who is the controller then, and its epoch"
+	d.plan.Watch = []string{model.ControllerPath, model.ControllerEpochPath, model.BrokerIDsPath}
+	from := int32(-1)
+	if n, err := model.DecodeControllerEpoch(epoch.Path, epoch.Data); err == nil {
+		from = n
+	}
+	d.plan.follower = func() Follower { return &controllerMove{from: was, epoch: from} }
+	return d.done()
+}
