@@ -16,7 +16,9 @@ import (
 
 	"kstate/engine"
 	"kstate/internal/debugger"
+	"kstate/internal/handshake"
 	"kstate/internal/live"
+	"kstate/internal/security"
 	"kstate/internal/wire"
 	"kstate/model"
 	"kstate/ui"
@@ -91,7 +93,7 @@ func runControl(inv *invocation) error {
 	defer stop()
 	zk.Gate = zkwatch.Outsider(c.id)
 	c.outside, err = live.Dial(ctx, live.Options{ZooKeeper: zk, ControllerID: c.id, Listener: c.settings.engine.InterBrokerListener, Listeners: listeners,
-		Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
+		Security: c.settings.all, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
 	if err != nil {
 		return unknown(err)
 	}
@@ -144,18 +146,15 @@ func (c *control) listeners() ([]live.Listener, error) {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 			return nil, c.inv.misuse("--listener %s: brokers and clients are told this address, so it needs a host that they reach", text)
 		}
-		protocol := name
-		if p, ok := c.settings.protocols[name]; ok {
-			protocol = p
-		}
-		if slices.Contains([]string{"SSL", "SASL_PLAINTEXT", "SASL_SSL"}, protocol) {
-			return nil, c.inv.misuse("--listener %s: kstate does not speak %s yet", text, protocol)
+		protocol, err := c.protocol(name)
+		if err != nil {
+			return nil, c.inv.misuse("--listener %s: %v", text, err)
 		}
 		if slices.Contains(names, name) {
 			return nil, c.inv.misuse("--listener %s: the name %s is given twice", text, name)
 		}
 		names = append(names, name)
-		out = append(out, live.Listener{Name: name, Address: address})
+		out = append(out, live.Listener{Name: name, Address: address, Protocol: protocol})
 	}
 	if len(out) == 0 {
 		return nil, c.inv.misuse("where do brokers and clients reach it? Give --listener")
@@ -163,7 +162,45 @@ func (c *control) listeners() ([]live.Listener, error) {
 	if want := c.settings.engine.InterBrokerListener; !slices.Contains(names, want) {
 		return nil, c.inv.misuse("brokers call each other on the listener %s (inter.broker.listener.name), and there is no --listener of that name, only %s", want, strings.Join(names, ", "))
 	}
-	return out, nil
+	return out, c.checkSecurity(out)
+}
+
+// protocol is the security protocol of a listener name.
+// Kafka: listener.security.protocol.map.
+func (c *control) protocol(name string) (security.Protocol, error) {
+	if c.settings.protocols == nil {
+		if p, err := security.ParseProtocol(name); err == nil {
+			return p, nil
+		}
+	}
+	mapped, ok := c.settings.protocols[name]
+	if !ok {
+		return "", fmt.Errorf("which security protocol? Give listener.security.protocol.map=%s:PLAINTEXT (or another) by --properties or --override", name)
+	}
+	p, err := security.ParseProtocol(mapped)
+	if err != nil {
+		err = fmt.Errorf("listener.security.protocol.map: %w", err)
+	}
+	return p, err
+}
+
+// checkSecurity says before anything is begun what is wrong with the settings of
+// TLS and SASL: of each listener, and of the way to brokers.
+func (c *control) checkSecurity(listeners []live.Listener) error {
+	unasked := func(string, security.Mechanism) (handshake.Credential, bool, error) {
+		return handshake.Credential{}, false, nil
+	}
+	for _, l := range listeners {
+		if _, err := handshake.NewListener(l.Name, l.Protocol, c.settings.all, unasked); err != nil {
+			return c.inv.misuse("--listener %s://%s (%s): %v", l.Name, l.Address, l.Protocol, err)
+		}
+		if l.Name == c.settings.engine.InterBrokerListener {
+			if _, err := security.Client(security.ToListener(c.settings.all, l.Name, l.Protocol)); err != nil {
+				return c.inv.misuse("how to call brokers on listener %s (%s): %v", l.Name, l.Protocol, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (c *control) zookeeper() (zkwatch.Options, error) {

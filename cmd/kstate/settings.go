@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kstate/engine"
+	"kstate/internal/security"
 	"kstate/model"
 	"kstate/zkwatch"
 )
@@ -23,6 +24,7 @@ type controlSettings struct {
 	requestTimeout time.Duration   // controller.socket.timeout.ms
 	rack           string          // broker.rack
 	protocols      map[string]string
+	all            map[string]string // as they were given, secrets among them
 }
 
 // setting reads one value; the error says what it should be.
@@ -163,10 +165,11 @@ func readSettings(inv *invocation) (*controlSettings, error) {
 	for _, o := range inv.given["override"] {
 		k, v, ok := strings.Cut(o, "=")
 		if k = strings.TrimSpace(k); !ok || k == "" {
-			return nil, inv.misuse("--override %s: want KEY=VALUE", o)
+			return nil, inv.misuse("--override %s: want KEY=VALUE", security.Redacted(o, o))
 		}
 		values[k], where[k] = v, "--override"
 	}
+	s.all = values
 	keys := slices.Sorted(maps.Keys(values))
 	keys = slices.DeleteFunc(keys, func(k string) bool { return slices.Contains(settingOrder, k) })
 	for _, k := range settingOrder {
@@ -180,7 +183,7 @@ func readSettings(inv *invocation) (*controlSettings, error) {
 			continue
 		}
 		if err := read(s, values[k]); err != nil {
-			return nil, inv.misuse("%s: %s=%s: %v", where[k], k, values[k], err)
+			return nil, inv.misuse("%s: %s=%s: %v", where[k], k, security.Redacted(k, values[k]), err)
 		}
 	}
 	if v := inv.text("inter-broker-protocol"); v != "" {

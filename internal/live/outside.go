@@ -5,11 +5,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"kstate/internal/handshake"
+	"kstate/internal/security"
 	"kstate/internal/wire"
 	"kstate/model"
 	"kstate/zkwatch"
@@ -27,13 +28,19 @@ type Options struct {
 	RequestTimeout time.Duration
 	Configs        bool // tell when unclean elections come to be allowed
 	Unclean        bool // with Configs: they are, by the default of all brokers
-	OnInput        func(model.Stimulus)
-	OnFailure      func(error) // takes each failed attempt to reach a broker and each broken connection; may be nil
+	// Security are the settings of a broker by which listeners and brokers are
+	// spoken to where that is not in plaintext; they hold secrets.
+	Security  map[string]string
+	OnInput   func(model.Stimulus)
+	OnFailure func(error) // takes each failed attempt to reach a broker and each broken connection; may be nil
 }
 
 // Listener is a place where brokers and clients reach this process. A port of 0
 // is any free one.
-type Listener struct{ Name, Address string }
+type Listener struct {
+	Name, Address string
+	Protocol      security.Protocol // "": PLAINTEXT
+}
 
 // Outside performs a controller's steps.
 type Outside struct {
@@ -63,13 +70,14 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	o := &Outside{opt: opt, alarms: map[string]*time.Timer{}}
 	o.view.Store(&seen{controller: -1})
 	o.clusterID.Store(&opt.ClusterID)
-	o.brokers = newBrokers(wire.DialPlain, opt.Listener)
+	calls := &callers{settings: opt.Security}
+	o.brokers = newBrokers(calls.dial, opt.Listener)
 	failed := func(about string, err error) {
 		if opt.OnFailure != nil {
 			opt.OnFailure(fmt.Errorf("%s: %w", about, err))
 		}
 	}
-	o.Channels = wire.NewChannels(wire.Options{ControllerID: opt.ControllerID, Listener: opt.Listener, OnInput: opt.OnInput, RequestTimeout: opt.RequestTimeout,
+	o.Channels = wire.NewChannels(wire.Options{ControllerID: opt.ControllerID, Listener: opt.Listener, Dialer: calls.dial, OnInput: opt.OnInput, RequestTimeout: opt.RequestTimeout,
 		OnFailure: func(broker int32, err error) { failed(fmt.Sprintf("broker %d", broker), err) }})
 	server := wire.ServerOptions{OnInput: opt.OnInput, Cluster: o.cluster, OnFailure: func(from string, err error) { failed("connection of "+from, err) }}
 	if opt.Relay {
@@ -78,16 +86,14 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	}
 	o.Server = wire.NewServer(server)
 	if len(opt.Listeners) == 0 {
-		opt.Listeners = []Listener{{opt.Listener, "127.0.0.1:0"}}
+		opt.Listeners = []Listener{{Name: opt.Listener, Address: "127.0.0.1:0"}}
 	}
 	o.self = model.Broker{ID: opt.ControllerID, Rack: opt.Rack}
 	for _, l := range opt.Listeners {
-		e, err := o.listen(l)
-		if err != nil {
+		if err := o.listen(l); err != nil {
 			o.Server.Close()
 			return nil, err
 		}
-		o.self.Endpoints = append(o.self.Endpoints, e)
 	}
 	zk := opt.ZooKeeper
 	zk.OnInput = o.keeperInput
@@ -102,6 +108,7 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	if o.configs != nil {
 		o.brokers.beside(o.configs.run)
 	}
+	o.Server.Start()
 	return o, nil
 }
 
@@ -121,24 +128,27 @@ func (o *Outside) keeperInput(s model.Stimulus) {
 	o.opt.OnInput(s)
 }
 
-// listen opens a listener; brokers and clients are told the host as it was given.
-func (o *Outside) listen(l Listener) (model.Endpoint, error) {
-	e := model.Endpoint{Listener: l.Name, Protocol: "PLAINTEXT"}
-	addr, err := o.Server.Listen(l.Address, l.Name)
+// listen opens a place to be reached at; it is served once ZooKeeper is there.
+// Brokers and clients are told the host as it was given.
+func (o *Outside) listen(l Listener) error {
+	if l.Protocol == "" {
+		l.Protocol = security.Plaintext
+	}
+	how, err := handshake.NewListener(l.Name, l.Protocol, o.opt.Security, o.credential)
 	if err != nil {
-		return e, err
+		return fmt.Errorf("listener %s: %w", l.Name, err)
 	}
 	host, _, err := net.SplitHostPort(l.Address)
 	if err != nil {
-		return e, err
+		return err
 	}
-	_, port, err := net.SplitHostPort(addr.String())
+	ln, err := o.Server.Open(l.Address, l.Name, how)
 	if err != nil {
-		return e, err
+		return err
 	}
-	n, err := strconv.ParseInt(port, 10, 32)
-	e.Host, e.Port = host, int32(n)
-	return e, err
+	port := ln.(*net.TCPAddr).Port
+	o.self.Endpoints = append(o.self.Endpoints, model.Endpoint{Listener: l.Name, Protocol: string(l.Protocol), Host: host, Port: int32(port)})
+	return nil
 }
 
 // Self is how brokers and clients reach this process.
@@ -270,8 +280,10 @@ func (o *Outside) Close() {
 		t.Stop()
 	}
 	o.mu.Unlock()
-	o.Server.Close()
+	var served sync.WaitGroup
+	served.Go(o.Server.Close) // which waits for who asks ZooKeeper, which need not be there
 	o.Channels.Close()
 	o.Conn.Close()
+	served.Wait()
 	o.brokers.close()
 }

@@ -6,11 +6,7 @@ import (
 	"kstate/model"
 )
 
-const (
-	mutationRateKey = "controller_mutation_rate"
-	// anonymous is who a client of a listener without authentication is.
-	anonymous = "ANONYMOUS"
-)
+const mutationRateKey = "controller_mutation_rate"
 
 // quotaLevel is a place where a quota may stand, and by what its requests are
 // counted.
@@ -36,8 +32,8 @@ func quotaLevels(user, client string) []quotaLevel {
 
 // quota reads a client's controller_mutation_rate. What cannot be read limits
 // nothing.
-func (o *Outside) quota(clientID string) (from string, rate float64) {
-	levels := quotaLevels(anonymous, sanitize(clientID))
+func (o *Outside) quota(user, clientID string) (from string, rate float64) {
+	levels := quotaLevels(sanitize(user), sanitize(clientID))
 	call := &model.Call{Purpose: "get_quotas"}
 	for _, l := range levels {
 		call.Ops = append(call.Ops, model.Op{Kind: model.OpGet, Path: l.path})

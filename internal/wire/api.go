@@ -19,11 +19,14 @@ const (
 
 // Errors that only clients see, and that the model does not name.
 const (
-	errLeaderNotAvailable      model.KafkaError = 5
-	errReplicaNotAvailable     model.KafkaError = 9
-	errListenerNotFound        model.KafkaError = 72
-	errMismatchedEndpointType  model.KafkaError = 114
-	errUnsupportedEndpointType model.KafkaError = 115
+	errLeaderNotAvailable       model.KafkaError = 5
+	errReplicaNotAvailable      model.KafkaError = 9
+	errListenerNotFound         model.KafkaError = 72
+	errUnsupportedSaslMechanism model.KafkaError = 33
+	errIllegalSaslState         model.KafkaError = 34
+	errSaslAuthenticationFailed model.KafkaError = 58
+	errMismatchedEndpointType   model.KafkaError = 114
+	errUnsupportedEndpointType  model.KafkaError = 115
 )
 
 // api is one kind of request that is served, in the versions min to max. Either
@@ -48,10 +51,12 @@ func served() []api {
 		metadataAPI(),
 		controlledShutdownAPI(),
 		listGroupsAPI(),
+		saslHandshakeAPI(),
 		apiVersionsAPI(),
 		createTopicsAPI(),
 		deleteTopicsAPI(),
 		describeLogDirsAPI(),
+		saslAuthenticateAPI(),
 		createPartitionsAPI(),
 		electLeadersAPI(),
 		alterPartitionReassignmentsAPI(),

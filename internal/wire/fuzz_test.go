@@ -64,7 +64,7 @@ func FuzzServer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		s := NewServer(ServerOptions{OnInput: func(model.Stimulus) {}, Cluster: mixedCluster, MaxFrame: 1 << 16})
 		near, far := net.Pipe()
-		s.start(far, "PLAINTEXT")
+		s.start(far, "PLAINTEXT", nil)
 		go io.Copy(io.Discard, near)
 		near.SetWriteDeadline(time.Now().Add(deadline))
 		near.Write(in) // fails when the server closes the connection first

@@ -135,7 +135,7 @@ func TestMetadataOfTopics(t *testing.T) {
 // Another listener name shows other brokers.
 func TestMetadataIsOfTheListener(t *testing.T) {
 	ts := newTestServer(t, func(o *ServerOptions) { o.Cluster = mixedCluster })
-	addr, err := ts.Listen("127.0.0.1:0", "INTERNAL")
+	addr, err := ts.Listen("127.0.0.1:0", "INTERNAL", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

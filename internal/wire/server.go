@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"kstate/internal/handshake"
 	"kstate/model"
 )
 
@@ -25,12 +26,13 @@ type ServerOptions struct {
 	Relay   *Relay               // nil: nothing is handed on to brokers
 	// Quota says by whom a client's topic requests are counted, and its
 	// controller_mutation_rate, 0 for none. Nil: there is none. It may take its time.
-	Quota         func(clientID string) (from string, rate float64)
+	Quota         func(user, clientID string) (from string, rate float64)
 	NextID        func() uint64 // numbers for Asked, unique in the process; default 1, 2, ...
 	OnFailure     func(from string, _ error)
 	MaxFrame      int           // bytes; default MaxFrameSize
 	MaxUnanswered int           // of one connection; beyond it no more is read; default 64
 	Idle          time.Duration // a connection that neither asks nor waits is closed; default 10 min
+	Handshake     time.Duration // for TLS and SASL together; default 1 min
 }
 
 // Server takes the requests of brokers and clients. What they ask of the
@@ -47,6 +49,7 @@ type Server struct {
 	nextID    uint64
 	pending   map[uint64]*question
 	listeners map[net.Listener]bool
+	opened    []func() // serve a listener; not started yet
 	conns     map[*serverConn]bool
 	closed    bool
 	stopping  chan struct{}
@@ -71,6 +74,9 @@ func NewServer(opt ServerOptions) *Server {
 	if opt.Idle <= 0 {
 		opt.Idle = DefaultIdle
 	}
+	if opt.Handshake <= 0 {
+		opt.Handshake = frameTimeout
+	}
 	s := &Server{opt: opt, apis: map[int16]api{}, pending: map[uint64]*question{},
 		listeners: map[net.Listener]bool{}, conns: map[*serverConn]bool{}, stopping: make(chan struct{})}
 	for _, a := range served() {
@@ -79,44 +85,54 @@ func NewServer(opt ServerOptions) *Server {
 	return s
 }
 
-// Listen opens a plaintext listener under that listener name and returns its
-// address. Port 0 takes a free one.
-func (s *Server) Listen(address, listener string) (net.Addr, error) {
+// Open opens a listener under that listener name and returns its address; Start
+// begins to serve it, and whoever connects before waits. Port 0 takes a free one.
+// The name decides which endpoints of the brokers a client is told. how is nil
+// for plaintext.
+func (s *Server) Open(address, listener string, how *handshake.Listener) (net.Addr, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listening for brokers and clients on %s: %w", address, err)
 	}
-	if err := s.Serve(ln, listener); err != nil {
-		return nil, err
-	}
-	return ln.Addr(), nil
-}
-
-// Serve accepts connections until Close; it returns at once. The listener name
-// decides which endpoints of the brokers a client is told. For TLS give a
-// listener that does it.
-func (s *Server) Serve(ln net.Listener, listener string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		ln.Close()
-		return fmt.Errorf("listening on %s: %w", ln.Addr(), net.ErrClosed)
+		return nil, fmt.Errorf("listening on %s: %w", ln.Addr(), net.ErrClosed)
 	}
 	s.listeners[ln] = true
-	s.done.Add(1)
-	go func() {
-		defer s.done.Done()
-		s.accept(ln, listener)
-	}()
-	return nil
+	s.opened = append(s.opened, func() { s.accept(ln, listener, how) })
+	return ln.Addr(), nil
 }
 
-func (s *Server) accept(ln net.Listener, listener string) {
+// Start serves what was opened, until Close; it returns at once.
+func (s *Server) Start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for _, serve := range s.opened {
+		s.done.Go(serve)
+	}
+	s.opened = nil
+}
+
+// Listen is Open and Start.
+func (s *Server) Listen(address, listener string, how *handshake.Listener) (net.Addr, error) {
+	addr, err := s.Open(address, listener, how)
+	if err == nil {
+		s.Start()
+	}
+	return addr, err
+}
+
+func (s *Server) accept(ln net.Listener, listener string, how *handshake.Listener) {
 	for {
 		c, err := ln.Accept()
 		switch {
 		case err == nil:
-			s.start(c, listener)
+			s.start(c, listener, how)
 			continue
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -130,8 +146,8 @@ func (s *Server) accept(ln net.Listener, listener string) {
 	}
 }
 
-func (s *Server) start(c net.Conn, listener string) {
-	sc := newServerConn(s, c, listener)
+func (s *Server) start(c net.Conn, listener string, how *handshake.Listener) {
+	sc := newServerConn(s, c, listener, how)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -186,7 +202,7 @@ func (s *Server) ask(c *call, a api, ask model.Ask, ready chan<- reply) {
 	s.pending[id] = &question{call: c, api: a, ready: ready}
 	s.mu.Unlock()
 	if m := mutation(ask); m != nil && s.opt.Quota != nil {
-		m.From, m.Rate = s.opt.Quota(c.clientID)
+		m.From, m.Rate = s.opt.Quota(c.conn.identity.user, c.clientID)
 	}
 	s.opt.OnInput(&model.Asked{ID: id, From: c.from(), Ask: ask})
 }

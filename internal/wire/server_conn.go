@@ -2,12 +2,12 @@ package wire
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/handshake"
 	"kstate/model"
 )
 
@@ -35,6 +36,7 @@ type serverConn struct {
 	closing  chan struct{}
 	up       *upstream // nil until something is handed on; of the reading goroutine
 	relaying sync.WaitGroup
+	identity identity // of the reading goroutine
 }
 
 // reply is what goes into a slot: a response, an answer of the controller that
@@ -45,6 +47,7 @@ type reply struct {
 	response kmsg.Response
 	question *question
 	answer   model.Answer
+	last     bool // the connection ends after it
 }
 
 // call is one request with what its handler needs to know.
@@ -75,8 +78,11 @@ func (c *call) from() string {
 
 const shownClientID = 64
 
-func newServerConn(s *Server, c net.Conn, listener string) *serverConn {
-	return &serverConn{server: s, c: c, listener: listener, slots: make(chan chan reply, s.opt.MaxUnanswered),
+func newServerConn(s *Server, c net.Conn, listener string, how *handshake.Listener) *serverConn {
+	if how != nil && how.TLS != nil {
+		c = tls.Server(c, how.TLS)
+	}
+	return &serverConn{server: s, c: c, listener: listener, identity: identity{how: how}, slots: make(chan chan reply, s.opt.MaxUnanswered),
 		room: make(chan struct{}, s.opt.MaxUnanswered), closing: make(chan struct{})}
 }
 
@@ -97,7 +103,10 @@ func (sc *serverConn) run() {
 		sc.close()
 		written <- err
 	}()
-	err := sc.read()
+	err := sc.meet()
+	if err == nil {
+		err = sc.read()
+	}
 	sc.close()
 	writeErr := <-written
 	sc.relaying.Wait()
@@ -114,8 +123,15 @@ func (sc *serverConn) read() error {
 		if err := sc.awaitFrame(r); err != nil {
 			return err
 		}
-		frame, err := readFrame(r, minRequestFrame, sc.server.opt.MaxFrame)
-		if err != nil {
+		least, most := sc.bounds()
+		frame, err := readFrame(r, least, most)
+		switch {
+		case err == nil:
+		case sc.identity.pending() && late(err):
+			return fmt.Errorf("nobody authenticated within %v", sc.server.opt.Handshake)
+		case err == io.EOF: // between two frames
+			return err
+		default:
 			return fmt.Errorf("reading a request: %w", err)
 		}
 		select { // waits while too many are unanswered
@@ -134,6 +150,9 @@ func (sc *serverConn) read() error {
 // awaitFrame waits for the start of a frame: for ever while questions are
 // unanswered, for the idle time otherwise.
 func (sc *serverConn) awaitFrame(r *bufio.Reader) error {
+	if until := sc.identity.until; !until.IsZero() {
+		return sc.c.SetReadDeadline(until) // for the whole of it, however slowly it comes
+	}
 	for {
 		if err := sc.c.SetReadDeadline(time.Now().Add(sc.server.opt.Idle)); err != nil {
 			return err
@@ -142,7 +161,7 @@ func (sc *serverConn) awaitFrame(r *bufio.Reader) error {
 		if err == nil {
 			return sc.c.SetReadDeadline(time.Now().Add(frameTimeout))
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
+		if !late(err) {
 			return err
 		}
 		if len(sc.room) == 0 {
@@ -154,6 +173,12 @@ func (sc *serverConn) awaitFrame(r *bufio.Reader) error {
 // handle makes sure that the slot is filled now or by a Reply. An error closes
 // the connection.
 func (sc *serverConn) handle(frame []byte, slot chan reply) error {
+	if sc.authenticates(frame) {
+		return sc.authenticate(frame, slot)
+	}
+	if err := sc.identity.expired(); err != nil {
+		return err
+	}
 	c, a, err := sc.parse(frame)
 	if err != nil {
 		return err
@@ -251,7 +276,7 @@ func (sc *serverConn) write() error {
 		case slot := <-sc.slots:
 			select {
 			case r := <-slot:
-				if err := sc.send(r); err != nil {
+				if err := sc.send(r); err != nil || r.last {
 					return err
 				}
 				<-sc.room

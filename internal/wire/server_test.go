@@ -38,7 +38,7 @@ func newTestServer(t *testing.T, change func(*ServerOptions)) *testServer {
 		change(&opt)
 	}
 	ts.Server = NewServer(opt)
-	addr, err := ts.Listen("127.0.0.1:0", "PLAINTEXT")
+	addr, err := ts.Listen("127.0.0.1:0", "PLAINTEXT", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,8 +278,8 @@ func TestApiVersionsListsWhatIsServed(t *testing.T) {
 		for _, k := range a.ApiKeys {
 			got = append(got, fmt.Sprintf("%s %d-%d", kmsg.NameForKey(k.ApiKey), k.MinVersion, k.MaxVersion))
 		}
-		want := []string{"Produce 0-11", "Fetch 0-17", "Metadata 0-12", "ControlledShutdown 0-3", "ListGroups 0-5", "ApiVersions 0-4",
-			"CreateTopics 0-7", "DeleteTopics 0-6", "DescribeLogDirs 0-4", "CreatePartitions 0-3", "ElectLeaders 0-2", "AlterPartitionAssignments 0-0",
+		want := []string{"Produce 0-11", "Fetch 0-17", "Metadata 0-12", "ControlledShutdown 0-3", "ListGroups 0-5", "SASLHandshake 0-1", "ApiVersions 0-4",
+			"CreateTopics 0-7", "DeleteTopics 0-6", "DescribeLogDirs 0-4", "SASLAuthenticate 0-2", "CreatePartitions 0-3", "ElectLeaders 0-2", "AlterPartitionAssignments 0-0",
 			"ListPartitionReassignments 0-0", "AlterPartition 0-3", "UpdateFeatures 0-2", "DescribeCluster 0-1", "AllocateProducerIDs 0-0"}
 		if a.ErrorCode != 0 || !slices.Equal(got, want) || a.FinalizedFeaturesEpoch != -1 {
 			t.Errorf("version %d: error %d, %q, features of epoch %d", v, a.ErrorCode, got, a.FinalizedFeaturesEpoch)
@@ -495,7 +495,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if f := c.read(); f != nil {
 		t.Errorf("got %x", f)
 	}
-	if _, err := ts.Listen("127.0.0.1:0", "PLAINTEXT"); err == nil {
+	if _, err := ts.Listen("127.0.0.1:0", "PLAINTEXT", nil); err == nil {
 		t.Error("listens after Close")
 	}
 	if _, err := net.Dial("tcp", ts.addr); err == nil {
