@@ -82,21 +82,12 @@ func (r *realControl) ends() error {
 	}
 }
 
-// releases are the Kafka releases whose brokers it controls: the newest, or with
-// KSTATE_REAL_RELEASES=all every one that there is a recording of.
-func releases() []string {
-	if os.Getenv("KSTATE_REAL_RELEASES") == "all" {
-		return realkafka.Versions
-	}
-	return realkafka.Versions[:1]
-}
-
 // kstate is the controller from before the brokers start: what comes of the tour
 // is what came of it under Kafka's own controller. At the end the role goes to a
 // broker at once.
 func TestRealControlTour(t *testing.T) {
 	realkafka.Require(t, realkafka.Versions[0])
-	for _, version := range releases() {
+	for _, version := range realkafka.Versions {
 		t.Run(version, func(t *testing.T) {
 			c := realkafka.StartCluster(t, realkafka.Require(t, version), realkafka.Options{Hold: true})
 			r := takeControl(t, c)

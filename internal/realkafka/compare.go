@@ -26,7 +26,9 @@ func (d Difference) String() string {
 // Equal steps have the same transitions as a set (how often a retry repeats
 // one depends on timing), the same leaders, ISRs as sets and changes of leader
 // epoch since the step before, the same brokers, admin znodes and assignments.
-// Times, czxids, data versions and internal topics are not compared.
+// Times, czxids, data versions and internal topics are not compared. A leader
+// epoch may have changed more often by as many times as the leader has changed
+// the ISR more often: see tookBack.
 func Compare(ref, other Recording) []Difference {
 	var out []Difference
 	var prevRef, prevOther map[string]Partition
@@ -38,7 +40,7 @@ func Compare(ref, other Recording) []Difference {
 		b := other[i]
 		lines := slices.Concat(
 			diffTransitions(a, b),
-			diffMaps("(leader, isr, change of leader epoch)", leadership(a, prevRef), leadership(b, prevOther)),
+			diffLeadership(a, b, prevRef, prevOther),
 			diffZnodes(a, b),
 			diffMaps("assignment", assignments(a), assignments(b)))
 		if len(lines) > 0 {
@@ -79,22 +81,68 @@ func diffTransitions(a, b Step) []string {
 	return append(only("the reference", ta, tb), only("the other", tb, ta)...)
 }
 
-// leadership is what counts of each partition's state znode.
-func leadership(s Step, prev map[string]Partition) map[string]string {
-	out := map[string]string{}
+// leadership is what counts of a partition's state znode.
+type leadership struct {
+	leader           int32
+	isr              string // as a set
+	epochs, versions int32  // changes since the step before
+}
+
+const unreadable = "unreadable" // in the place of the ISR
+
+// String shows what is compared.
+func (l leadership) String() string {
+	if l.isr == unreadable {
+		return unreadable
+	}
+	return fmt.Sprintf("%d %s %d", l.leader, l.isr, l.epochs)
+}
+
+// tookBack tells whether two partitions differ by this alone: in one of them the
+// leader has taken a follower back into the ISR that the controller had just
+// removed, for a fetch of it was still under way, and the controller removed it
+// again. A broker that shuts down under a release before AlterPartition can come
+// to that under any controller. Only a controller changes the leader epoch, so
+// the changes of the znode tell who made how many.
+func tookBack(a, b leadership) bool {
+	more := b.epochs - a.epochs
+	if more < 0 {
+		return tookBack(b, a)
+	}
+	byLeader := func(l leadership) int32 { return l.versions - l.epochs }
+	return a.leader == b.leader && a.isr == b.isr && byLeader(b)-byLeader(a) >= more
+}
+
+func diffLeadership(a, b Step, prevA, prevB map[string]Partition) []string {
+	la, lb := leaderships(a, prevA), leaderships(b, prevB)
+	ta, tb := map[string]string{}, map[string]string{}
+	for tp, l := range la {
+		ta[tp] = l.String()
+	}
+	for tp, l := range lb {
+		tb[tp] = l.String()
+		if ref, ok := la[tp]; ok && tookBack(ref, l) {
+			tb[tp] = ta[tp]
+		}
+	}
+	return diffMaps("(leader, isr, change of leader epoch)", ta, tb)
+}
+
+func leaderships(s Step, prev map[string]Partition) map[string]leadership {
+	out := map[string]leadership{}
 	for tp, p := range s.Partitions {
 		if internal(tp) {
 			continue
 		}
 		if p.Error != "" {
-			out[tp] = "unreadable"
+			out[tp] = leadership{isr: unreadable}
 			continue
 		}
-		before := int32(-1)
+		before := Partition{LeaderEpoch: -1, ZKVersion: -1}
 		if old, ok := prev[tp]; ok {
-			before = old.LeaderEpoch
+			before = old
 		}
-		out[tp] = fmt.Sprint(p.Leader, slices.Sorted(slices.Values(p.ISR)), p.LeaderEpoch-before)
+		out[tp] = leadership{p.Leader, fmt.Sprint(slices.Sorted(slices.Values(p.ISR))), p.LeaderEpoch - before.LeaderEpoch, p.ZKVersion - before.ZKVersion}
 	}
 	return out
 }

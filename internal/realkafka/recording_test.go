@@ -155,6 +155,26 @@ func TestCompareCountsEpochChangesByStep(t *testing.T) {
 	}
 }
 
+// A follower that the leader took back and the controller removed again raises
+// the epoch once more; the znode then has two changes more, not one.
+func TestCompareAllowsAFollowerTakenBack(t *testing.T) {
+	const last = 10
+	for versions, want := range map[int32]int{2: 0, 1: 1} {
+		other := Golden(t, "2.4.1")
+		edit("clicks-0", func(p *Partition) { p.LeaderEpoch, p.ZKVersion = p.LeaderEpoch+1, p.ZKVersion+versions })(&other[last])
+		if diffs := Compare(Golden(t, "2.4.1"), other); len(diffs) != want {
+			t.Errorf("an epoch more and %d changes more: %v", versions, diffs)
+		}
+		if diffs := Compare(other, Golden(t, "2.4.1")); len(diffs) != want {
+			t.Errorf("the other way round, %d changes: %v", versions, diffs)
+		}
+		edit("clicks-0", func(p *Partition) { p.ISR = []int32{2, 3} })(&other[last])
+		if diffs := Compare(Golden(t, "2.4.1"), other); len(diffs) != 1 {
+			t.Errorf("with another ISR: %v", diffs)
+		}
+	}
+}
+
 func TestCompareCountsMissingSteps(t *testing.T) {
 	short := Golden(t, "3.9.2")
 	if diffs := Compare(short, short[:10]); len(diffs) != 1 || diffs[0].Step != 10 {

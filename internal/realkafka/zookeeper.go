@@ -1,9 +1,11 @@
 package realkafka
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -26,19 +28,24 @@ type ZooKeeper struct {
 	Addr    string // host:port
 	DataDir string // holds its snapshots and transaction logs
 
-	t    testing.TB
-	jars *Jars
-	work string
-	port int
-	proc *process
+	t     testing.TB
+	jars  *Jars
+	work  string
+	port  int
+	extra map[string]string // settings beside and above the usual ones
+	proc  *process
 }
 
-// StartZooKeeper starts a server and waits until it answers.
-func StartZooKeeper(t testing.TB, jars *Jars) *ZooKeeper {
+// StartZooKeeper starts a server, with settings beside and above the usual ones
+// if given, and waits until it answers.
+func StartZooKeeper(t testing.TB, jars *Jars, extra ...map[string]string) *ZooKeeper {
 	t.Helper()
 	work := t.TempDir()
 	port := freePort(t)
-	z := &ZooKeeper{Addr: loopback(port), DataDir: filepath.Join(work, "data"), t: t, jars: jars, work: work, port: port}
+	z := &ZooKeeper{Addr: loopback(port), DataDir: filepath.Join(work, "data"), t: t, jars: jars, work: work, port: port, extra: map[string]string{}}
+	for _, settings := range extra {
+		maps.Copy(z.extra, settings)
+	}
 	z.Start()
 	return z
 }
@@ -50,16 +57,19 @@ func (z *ZooKeeper) Start() {
 	if z.proc.running() {
 		z.t.Fatalf("start ZooKeeper on %s: it runs", z.Addr)
 	}
-	z.proc = launchJava(z.t, z.jars, "zookeeper", z.work, zkHeap, "org.apache.zookeeper.server.quorum.QuorumPeerMain", map[string]string{
+	conf := map[string]string{
 		"dataDir": z.DataDir, "clientPort": strconv.Itoa(z.port), "clientPortAddress": "127.0.0.1",
 		"tickTime": strconv.Itoa(zkTickMillis), "minSessionTimeout": "1000", "maxSessionTimeout": "60000",
 		"admin.enableServer": "false", "4lw.commands.whitelist": "*", "maxClientCnxns": "0", "syncEnabled": "false",
-	})
-	await(z.t, zkStartLimit, "ZooKeeper on "+z.Addr, []*process{z.proc}, func() error { return imok(z.Addr) })
+		"forceSync": "no", // what is written outlives a killed process, if not a machine
+	}
+	maps.Copy(conf, z.extra)
+	z.proc = launchJava(z.t, z.jars, "zookeeper", z.work, zkHeap, "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf)
+	await(z.t, zkStartLimit, "ZooKeeper on "+z.Addr, []*process{z.proc}, func() error { return serves(z.Addr) })
 }
 
-// imok asks the server whether it runs without error.
-func imok(addr string) error {
+// serves asks the server whether it takes sessions: imok it says before that.
+func serves(addr string) error {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return err
@@ -68,12 +78,12 @@ func imok(addr string) error {
 	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err
 	}
-	if _, err := c.Write([]byte("ruok")); err != nil {
+	if _, err := c.Write([]byte("srvr")); err != nil {
 		return err
 	}
 	answer, err := io.ReadAll(c)
-	if err == nil && string(answer) != "imok" {
-		err = fmt.Errorf("it answers %q to ruok", answer)
+	if err == nil && !bytes.HasPrefix(answer, []byte("Zookeeper version")) {
+		err = fmt.Errorf("it answers %q to srvr", answer)
 	}
 	return err
 }

@@ -102,8 +102,11 @@ func validID(scheme, id string) bool {
 	case "world":
 		return id == "anyone"
 	case "digest":
-		user, hash, found := strings.Cut(id, ":")
-		return found && user != "" && hash != "" && !strings.Contains(hash, ":")
+		parts := strings.Split(id, ":")
+		for len(parts) > 0 && parts[len(parts)-1] == "" { // Java's split leaves them out
+			parts = parts[:len(parts)-1]
+		}
+		return len(parts) == 2
 	case "ip":
 		_, ok := parseIP(id)
 		return ok
@@ -111,20 +114,30 @@ func validID(scheme, id string) bool {
 	return false
 }
 
-// parseIP reads a.b.c.d with an optional /bits.
+// parseIP reads a.b.c.d with an optional /bits. The numbers may have leading
+// zeros, as for Java.
 func parseIP(id string) (netip.Prefix, bool) {
 	addr, bits, found := strings.Cut(id, "/")
-	a, err := netip.ParseAddr(addr)
-	if err != nil || !a.Is4() {
+	var bytes [4]byte
+	parts := strings.Split(addr, ".")
+	if len(parts) != len(bytes) {
 		return netip.Prefix{}, false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n > 255 {
+			return netip.Prefix{}, false
+		}
+		bytes[i] = byte(n)
 	}
 	n := 32
 	if found {
+		var err error
 		if n, err = strconv.Atoi(bits); err != nil || n < 0 || n > 32 {
 			return netip.Prefix{}, false
 		}
 	}
-	return netip.PrefixFrom(a, n), true
+	return netip.PrefixFrom(netip.AddrFrom4(bytes), n), true
 }
 
 // may tells whether the caller has one of the permissions in perms.

@@ -89,12 +89,15 @@ func (c *conn) do(r *request, code Code, v Verdict) (reason string) {
 		c.reply(r.xid, -1, Unimplemented, nil)
 		return fmt.Sprintf("unknown %v", r.op)
 	}
+	if code == MarshallingError && (r.op == OpAuth || r.op == OpSASL) {
+		return fmt.Sprintf("malformed %v", r.op)
+	}
 	if code == OK && v.Code != OK && len(r.ops) == 0 {
 		code = v.Code // a write's verdict goes with the write
 	}
 	if code != OK {
 		zxid := s.zxid
-		if r.op.costsZxid() {
+		if r.op.costsZxid() && r.op != OpReconfig {
 			zxid = s.refuse(c.who, r, code)
 		}
 		c.reply(r.xid, zxid, code, nil)
@@ -119,7 +122,7 @@ func (c *conn) do(r *request, code Code, v Verdict) (reason string) {
 	case OpAuth:
 		return c.auth(r)
 	case OpSASL:
-		c.reply(r.xid, s.zxid, OK, func(b []byte) []byte { return putBuffer(b, nil) })
+		c.reply(r.xid, 0, OK, func(b []byte) []byte { return putBuffer(b, nil) })
 	case OpSetWatches, OpSetWatches2, OpAddWatch, OpCheckWatches, OpRemoveWatches:
 		c.watchOp(r)
 	default:
@@ -200,8 +203,6 @@ func (c *conn) watchOp(r *request) {
 		switch {
 		case r.mode != 0 && r.mode != 1:
 			code = MarshallingError
-		case hasNUL(r.path):
-			code = BadArguments
 		default:
 			code = s.arm(c, c.who, r.path, bits)
 		}
@@ -244,10 +245,6 @@ func (c *conn) readOp(r *request) {
 		ok(func(b []byte) []byte { return putTexts(b, paths) })
 		return
 	case OpSync:
-		if hasNUL(r.path) {
-			fail(BadArguments)
-			return
-		}
 		ok(func(b []byte) []byte { return putText(b, r.path) })
 		return
 	case OpGetACL:
@@ -255,6 +252,9 @@ func (c *conn) readOp(r *request) {
 		return
 	}
 	n, code := s.read(c.who, r.path)
+	if r.op == OpExists && hasNUL(r.path) {
+		code = BadArguments
+	}
 	if r.watch && (code == OK || code == NoNode && r.op == OpExists) {
 		bit := bitDataOnce
 		if r.op == OpGetChildren || r.op == OpGetChildren2 {
@@ -308,8 +308,6 @@ func (c *conn) getACL(r *request) {
 	s := c.store
 	n := s.find(r.path)
 	switch {
-	case hasNUL(r.path):
-		c.reply(r.xid, s.zxid, BadArguments, nil)
 	case n == nil:
 		c.reply(r.xid, s.zxid, NoNode, nil)
 	case !s.may(c.who, n.acl, PermRead|PermAdmin):

@@ -60,7 +60,7 @@ func decodeRequest(r *request, body []byte) Code {
 			r.rearm = append(r.rearm, d.texts())
 		}
 	case OpSASL:
-		d.buffer()
+		d.bad = d.buffer() == nil
 	default:
 		return Unimplemented
 	}
@@ -104,12 +104,33 @@ func decodeMulti(d *decoder, r *request) {
 		}
 		switch kind {
 		case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
-			r.ops = append(r.ops, decodeOp(d, kind))
+			r.ops = append(r.ops, decodeMultiOp(d, kind))
 		default:
 			d.bad = true
 			return
 		}
 	}
+}
+
+// decodeMultiOp reads a write of a multi. Of what is created there the flags
+// decide, not the op.
+func decodeMultiOp(d *decoder, kind OpCode) Op {
+	op := decodeOp(d, kind)
+	switch kind {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		switch {
+		case !knownFlags(op.Flags):
+			d.bad = d.bad || kind != OpCreateTTL // createTTL is refused in its turn
+		case op.Flags == Container:
+			op.Kind = OpCreateContainer
+		case op.Flags == PersistentTTL || op.Flags == SequentialTTL:
+			op.Kind = OpCreateTTL
+			d.bad = d.bad || kind != OpCreateTTL
+		case kind != OpCreate2:
+			op.Kind = OpCreate
+		}
+	}
+	return op
 }
 
 func decodeMultiRead(d *decoder, r *request) {

@@ -194,6 +194,9 @@ func (s *Store) Exists(path string) (Stat, Code) { return s.ExistsW(nil, path) }
 func (s *Store) ExistsW(w Watcher, path string) (Stat, Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if hasNUL(path) {
+		return Stat{}, BadArguments
+	}
 	n, code := s.read(inProcess, path)
 	if code != OK && code != NoNode {
 		return Stat{}, code
@@ -238,9 +241,6 @@ func (s *Store) Walk(path string, visit func(path string, data []byte, stat Stat
 
 // read finds a node that the caller may read.
 func (s *Store) read(c *caller, path string) (*node, Code) {
-	if hasNUL(path) {
-		return nil, BadArguments
-	}
 	n := s.find(path)
 	if n == nil {
 		return nil, NoNode

@@ -230,7 +230,8 @@ func fires(t EventType, bits uint8) bool {
 }
 
 // rearm is setWatches after a reconnect: for each path of a lost one-shot watch
-// either the event that was missed since the zxid, or the watch again.
+// either the event that was missed since the zxid, or the watch again. As in
+// ZooKeeper the znode's ACL is not asked here.
 func (s *Store) rearm(w Watcher, who *caller, since int64, data, exist, child []string) Code {
 	for _, path := range data {
 		n := s.find(path)
@@ -238,9 +239,7 @@ func (s *Store) rearm(w Watcher, who *caller, since int64, data, exist, child []
 		case n == nil:
 			s.notifyMissed(w, NodeDeleted, path)
 		case n.mzxid > since:
-			if s.may(who, n.acl, PermRead) {
-				s.notifyMissed(w, NodeDataChanged, path)
-			}
+			s.notifyMissed(w, NodeDataChanged, path)
 		default:
 			if code := s.arm(w, who, path, bitDataOnce); code != OK {
 				return code
@@ -252,7 +251,7 @@ func (s *Store) rearm(w Watcher, who *caller, since int64, data, exist, child []
 			if code := s.arm(w, who, path, bitDataOnce); code != OK {
 				return code
 			}
-		} else if s.may(who, n.acl, PermRead) {
+		} else {
 			s.notifyMissed(w, NodeCreated, path)
 		}
 	}
@@ -262,9 +261,7 @@ func (s *Store) rearm(w Watcher, who *caller, since int64, data, exist, child []
 		case n == nil:
 			s.notifyMissed(w, NodeDeleted, path)
 		case n.pzxid > since:
-			if s.may(who, n.acl, PermRead) {
-				s.notifyMissed(w, NodeChildrenChanged, path)
-			}
+			s.notifyMissed(w, NodeChildrenChanged, path)
 		default:
 			if code := s.arm(w, who, path, bitChildOnce); code != OK {
 				return code
@@ -278,8 +275,8 @@ func (s *Store) notifyMissed(w Watcher, t EventType, path string) {
 	w.Notify(Event{Type: t, Path: path, Zxid: s.zxid})
 }
 
-// disarm is removeWatches: type 1 child, 2 data, 3 both. With look it only
-// tells whether there is one.
+// disarm is removeWatches: type 1 child, 2 data, 3 both. With look it is
+// checkWatches, which in ZooKeeper 3.8 asks about anybody's watches.
 func (s *Store) disarm(w Watcher, path string, kind int32, look bool) Code {
 	var mask uint8
 	switch kind {
@@ -292,12 +289,18 @@ func (s *Store) disarm(w Watcher, path string, kind int32, look bool) Code {
 	default:
 		return MarshallingError
 	}
+	if look {
+		for _, any := range s.watches[path] {
+			if any.paths[path]&mask != 0 {
+				return OK
+			}
+		}
+		return NoWatcher
+	}
 	wg := s.watching[w]
 	if wg == nil || wg.paths[path]&mask == 0 {
 		return NoWatcher
 	}
-	if !look {
-		s.setBits(wg, path, wg.paths[path]&^mask)
-	}
+	s.setBits(wg, path, wg.paths[path]&^mask)
 	return OK
 }

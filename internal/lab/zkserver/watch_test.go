@@ -192,7 +192,10 @@ func TestRemoveAndCheckWatches(t *testing.T) {
 	c.want(OK, OpAddWatch, versionBody("/n", 1))
 	c.want(OK, OpRemoveWatches, versionBody("/n", 3))
 	c.want(OK, OpSetData, setBody("/n", nil, -1))
-	c.want(BadArguments, OpAddWatch, versionBody("/\x00", 1))
+	c.want(OK, OpAddWatch, versionBody("/\x00", 1)) // nobody looks at its path
+	other := connected(t, addr)
+	other.want(OK, OpCheckWatches, versionBody("/\x00", 3)) // anybody's, as in 3.8
+	other.want(NoWatcher, OpRemoveWatches, versionBody("/\x00", 3))
 }
 
 func TestWatchesGoWithTheirConnection(t *testing.T) {

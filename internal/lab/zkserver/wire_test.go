@@ -131,7 +131,7 @@ func TestMalformedBodiesKeepTheConnection(t *testing.T) {
 		OpSync: pathBody("/a"), OpGetChildren2: watchBody("/a", false), OpCheck: versionBody("/a", 0),
 		OpMulti: multiBody(part{OpCheck, versionBody("/a", 0)}), OpMultiRead: multiBody(part{OpGetData, watchBody("/a", false)}),
 		OpCreateContainer: createBody("/c", nil, Container), OpCreateTTL: ttlBody("/d", PersistentTTL, 1),
-		OpAuth: authBody("digest", "u:p"), OpSetWatches: setWatchesBody(0, nil, nil, nil), OpSASL: putBuffer(nil, nil),
+		OpSetWatches:    setWatchesBody(0, nil, nil, nil),
 		OpGetEphemerals: pathBody("/"), OpCountChildren: pathBody("/"), OpAddWatch: versionBody("/a", 0),
 		OpSetWatches2: setWatchesBody(0, nil, nil, nil, nil, nil), OpRemoveWatches: versionBody("/a", 3), OpCheckWatches: versionBody("/a", 3),
 		OpReconfig: make([]byte, 20),
@@ -148,6 +148,22 @@ func TestMalformedBodiesKeepTheConnection(t *testing.T) {
 	}
 	c.want(MarshallingError, OpSetWatches, append(putInt64(nil, 0), 0x7f, 0xff, 0xff, 0xff))
 	c.want(OK, OpExists, append(watchBody("/", false), 1, 2, 3)) // bytes left over are nobody's business
+}
+
+// ZooKeeper reads these two outside its pipeline, where a short body ends the
+// connection.
+func TestMalformedCredentialsCloseTheConnection(t *testing.T) {
+	_, addr := listening(t)
+	for op, body := range map[OpCode][]byte{OpAuth: authBody("digest", "u:p"), OpSASL: putBuffer(nil, []byte("token"))} {
+		for n := range body {
+			c := connected(t, addr)
+			c.send(op, body[:n])
+			c.wantClosed()
+		}
+	}
+	c := connected(t, addr)
+	c.send(OpSASL, putBuffer(nil, nil))
+	c.wantClosed()
 }
 
 func TestNullACLAndNullVectors(t *testing.T) {

@@ -166,13 +166,15 @@ func (s *Store) apply(c *caller, op *Op) OpResult {
 // maxTTL is the longest time to live that fits ZooKeeper's owner field.
 const maxTTL = 0x00ff_ffff_ffff
 
-// flagsOK tells whether the flags are known and fit the op.
+// knownFlags tells whether the flags of a create are any that there are.
+func knownFlags(flags int32) bool { return flags >= Persistent && flags <= SequentialTTL }
+
+// flagsOK tells whether the flags are known and fit the op. A createContainer
+// makes a container whatever they say.
 func flagsOK(op *Op) bool {
 	switch op.Flags {
-	case Persistent, Sequential, Container:
+	case Persistent, Ephemeral, Sequential, EphemeralSequential, Container:
 		return op.Kind != OpCreateTTL
-	case Ephemeral, EphemeralSequential:
-		return op.Kind == OpCreate || op.Kind == OpCreate2
 	case PersistentTTL, SequentialTTL:
 		return op.Kind == OpCreateTTL && op.TTLMillis > 0 && op.TTLMillis <= maxTTL
 	}
@@ -219,7 +221,7 @@ func (s *Store) create(c *caller, op *Op) OpResult {
 		name: strings.Clone(name), data: op.Data, acl: acl,
 		czxid: s.tx.zxid, mzxid: s.tx.zxid, pzxid: s.tx.zxid, ctime: s.tx.millis, mtime: s.tx.millis,
 	}
-	if op.Flags == Ephemeral || op.Flags == EphemeralSequential {
+	if (op.Flags == Ephemeral || op.Flags == EphemeralSequential) && op.Kind != OpCreateContainer {
 		if c.session == 0 {
 			return fail(SessionExpired)
 		}
