@@ -188,6 +188,14 @@ func (e *Engine) Current() *model.QueuedEvent {
 	return &q
 }
 
+// EventSeq is the number of the event at work; 0 between events.
+func (e *Engine) EventSeq() uint64 {
+	if e.turn == nil {
+		return 0
+	}
+	return e.turn.event.Seq
+}
+
 // ActiveController is the id of the active controller as last read, or NoController.
 func (e *Engine) ActiveController() int32 {
 	if e.active == formerSelf {

@@ -194,6 +194,14 @@ type Notice struct {
 	Text  string
 }
 
+// JournalStatus is how the recording stands.
+type JournalStatus struct {
+	Path    string
+	Records uint64 // so far, those that are lost among them
+	Lost    uint64 // records that are missing in it
+	Failing string // why the disk does not take it now; empty: it does
+}
+
 // Frame is everything a front end needs to draw one picture. Frames are values:
 // nothing in one changes after it was sent. A newer frame replaces an older one.
 type Frame struct {
@@ -209,7 +217,8 @@ type Frame struct {
 	Position    uint64 // of the step at hand; commands that step carry it
 	Connection  Connection
 	Controller  ControllerStatus
-	Progress    *Progress // nil when nothing is being loaded
+	Progress    *Progress      // nil when nothing is being loaded
+	Journal     *JournalStatus // nil: nothing is recorded
 
 	View    *View // the controller's memory; in observe mode what follows from the tree
 	Brokers []BrokerStatus

@@ -246,3 +246,22 @@ func (v InterBrokerProtocol) StopReplicaVersion() int16 {
 	}
 	return 0
 }
+
+// MarshalText is the full name; empty for the zero value.
+func (v InterBrokerProtocol) MarshalText() ([]byte, error) {
+	if v == NoIBP {
+		return nil, nil
+	}
+	return []byte(v.String()), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (v *InterBrokerProtocol) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*v = NoIBP
+		return nil
+	}
+	p, err := ParseInterBrokerProtocol(string(text))
+	*v = p
+	return err
+}

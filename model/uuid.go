@@ -62,3 +62,13 @@ func decodeUuidText(dst []byte, s string, padding int) (int, error) {
 	var src [24]byte
 	return uuidEncodings[padding].Decode(dst, src[:copy(src[:], s)])
 }
+
+// MarshalText is the text form.
+func (u Uuid) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads the text form, as ParseUuid does.
+func (u *Uuid) UnmarshalText(text []byte) error {
+	v, err := ParseUuid(string(text))
+	*u = v
+	return err
+}

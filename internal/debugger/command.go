@@ -13,6 +13,11 @@ import (
 // command carries out one command of the operator, in the loop.
 func (s *Session) command(ctx context.Context, c model.Command) {
 	s.dirty, s.commandedAt = true, s.opt.Clock()
+	switch c.(type) {
+	case model.Inspect, model.Explain, model.PreviewElection: // looking changes nothing
+	default:
+		s.opt.Journal.Command(s.commandedAt, c)
+	}
 	if s.resigning {
 		return
 	}
@@ -193,8 +198,9 @@ func (s *Session) reset(ctx context.Context) {
 			s.notice(model.Error, "the lab could not be started anew: "+err.Error())
 			return
 		}
-		fresh.Clock = s.opt.Clock
+		fresh.Clock, fresh.Journal = s.opt.Clock, s.opt.Journal
 		s.opt = fresh
+		s.opt.Journal.Restart(s.opt.Clock(), Settings(s.opt.Engine.Config()))
 		s.mu.Lock()
 		s.inputs = nil // whatever the old environment still said
 		s.mu.Unlock()

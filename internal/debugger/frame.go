@@ -54,6 +54,7 @@ func (s *Session) frame() model.Frame {
 	f.Queue, f.QueueLen = e.Queue(queueShown)
 	f.Edges.ProposedPartition, f.Edges.ProposedReplica = partitionEdge(f.At), replicaEdge(f.At)
 	f.Controller = s.controllerStatus()
+	f.Journal = s.journalStatus()
 	if s.opt.Connection != nil {
 		f.Connection = s.opt.Connection()
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kstate/engine"
+	"kstate/internal/journal"
 	"kstate/model"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	Expired func()
 	// Recorded is told of every record, in order, from the loop.
 	Recorded func(r model.Record)
+	// Journal records everything; nil: nothing is recorded. Whoever opened it closes it.
+	Journal *journal.Writer
 	// Viewed is given the memory after each event, for listeners that answer
 	// metadata requests.
 	Viewed func(v *model.View, active bool)
@@ -77,6 +80,8 @@ type Session struct {
 	grain          model.Grain
 	stopReason     string
 	inFlight       model.Step
+	inFlightAt     uint64 // number of that step in the journal
+	journalFails   bool   // and the operator was told
 	taken          uint64 // steps settled
 	positions      uint64 // records made
 	history        *model.History
@@ -279,6 +284,7 @@ func (s *Session) accept(in model.Input) {
 	if s.resetting || s.gone {
 		return
 	}
+	s.opt.Journal.Input(in)
 	s.opt.Engine.Accept(in)
 	s.record(model.Record{At: in.At, Input: in.Of})
 }
@@ -315,16 +321,38 @@ func (s *Session) perform(at model.Step) bool {
 	s.dirty = true
 	if call, ok := at.(*model.Call); ok {
 		s.inFlight = at
+		s.inFlightAt = s.opt.Journal.Step(s.opt.Clock(), s.opt.Engine.EventSeq(), 0, at)
 		s.calls <- callJob{call, s.opt.Env, s.generation}
 		return false
 	}
+	s.settle(at, s.performNow(at, s.opt.Engine.EventSeq(), 0))
+	return true
+}
+
+// performNow performs a step that waits for nobody, of the event or of the admin
+// request with that number. What somebody performs is in the journal before.
+func (s *Session) performNow(at model.Step, event, aside uint64) model.Result {
+	j := s.opt.Journal
+	if !performed(at) {
+		r := s.opt.Env.Perform(at)
+		j.Taken(r.At, event, aside, at)
+		return r
+	}
+	n := j.Step(s.opt.Clock(), event, aside, at)
+	r := model.Result{At: s.opt.Clock()}
 	if reply, ok := isOperators(at); ok {
 		s.answered(reply)
-		s.settle(at, model.Result{At: s.opt.Clock()})
-		return true
+	} else {
+		r = s.opt.Env.Perform(at)
 	}
-	s.settle(at, s.opt.Env.Perform(at))
-	return true
+	j.Settled(n, at, r)
+	return r
+}
+
+// performed tells whether somebody outside does something for a step.
+func performed(at model.Step) bool {
+	_, local := at.(*model.Watch)
+	return at.Grain() == model.IOGrain && !local
 }
 
 // takeAsides takes the steps of admin requests, which go on while the
@@ -338,15 +366,9 @@ func (s *Session) takeAsides() {
 			}
 			s.record(model.Record{At: s.opt.Clock(), Step: a.Step})
 			s.dirty = true
-			if reply, ok := isOperators(a.Step); ok {
-				s.answered(reply)
-				s.opt.Engine.SettleAside(a.ID, model.Result{At: s.opt.Clock()})
-				again = true
-				continue
-			}
 			call, ok := a.Step.(*model.Call)
 			if !ok {
-				s.opt.Engine.SettleAside(a.ID, s.opt.Env.Perform(a.Step))
+				s.opt.Engine.SettleAside(a.ID, s.performNow(a.Step, 0, a.ID))
 				again = true
 				continue
 			}
@@ -358,11 +380,13 @@ func (s *Session) takeAsides() {
 
 func (s *Session) callAside(id uint64, call *model.Call) {
 	env, generation := s.opt.Env, s.generation
+	n := s.opt.Journal.Step(s.opt.Clock(), 0, id, call)
 	go func() {
 		r := env.Perform(call)
 		s.inLoop(func() {
 			if s.generation == generation {
 				delete(s.asideAt, id)
+				s.opt.Journal.Settled(n, call, r)
 				s.opt.Engine.SettleAside(id, r)
 			}
 		})
@@ -381,6 +405,7 @@ func (s *Session) callWorker(ctx context.Context) {
 				if s.generation == job.generation {
 					s.inFlight = nil
 					s.history.SetResult(r)
+					s.opt.Journal.Settled(s.inFlightAt, job.call, r)
 					s.settle(job.call, r)
 				}
 			})
@@ -434,10 +459,7 @@ func (s *Session) note(at model.Step) {
 
 func (s *Session) record(r model.Record) {
 	s.positions++
-	r.Position = s.positions
-	if q := s.opt.Engine.Current(); q != nil {
-		r.EventSeq = q.Seq
-	}
+	r.Position, r.EventSeq = s.positions, s.opt.Engine.EventSeq()
 	s.history.Append(r)
 	if s.opt.Recorded != nil {
 		s.opt.Recorded(r)
@@ -451,6 +473,7 @@ func (s *Session) pause(reason string) {
 
 func (s *Session) notice(l model.Level, text string) {
 	s.noticeSeq++
+	s.opt.Journal.Notice(s.opt.Clock(), l, text)
 	s.notices = append(s.notices, model.Notice{Seq: s.noticeSeq, At: s.opt.Clock(), Level: l, Text: text})
 	if len(s.notices) > noticesKept {
 		s.notices = append([]model.Notice(nil), s.notices[1:]...)

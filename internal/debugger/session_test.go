@@ -131,6 +131,7 @@ type front struct {
 	latest  model.Frame
 	arrived []time.Time
 	next    chan struct{}
+	end     func() // ends the loop and waits for it
 }
 
 // open runs a session until the end of the test.
@@ -159,7 +160,8 @@ func (f *front) run() {
 			}
 		}
 	})
-	f.t.Cleanup(func() { cancel(); loop.Wait() })
+	f.end = func() { cancel(); loop.Wait() }
+	f.t.Cleanup(f.end)
 }
 
 func (f *front) frame() model.Frame {

@@ -28,7 +28,7 @@ var packages = map[string]rule{
 	"cmd/kstate": {anything: true},
 
 	"internal/debugger": {own: []string{"model", "engine", "internal/journal"}},
-	"internal/journal":  {own: []string{"model"}},
+	"internal/journal":  {own: []string{"model"}, modules: []string{"github.com/klauspost/compress"}},
 	"internal/security": {},
 
 	"internal/handshake":          {own: []string{"internal/security"}, modules: []string{kmsg, "github.com/twmb/franz-go/pkg/sasl"}},
