@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"kstate/model"
 )
@@ -458,7 +459,33 @@ func (e *Engine) notifications(parent string) ([]string, error) {
 	if r[0].Code != model.CodeOK && r[0].Code != model.CodeNoNode {
 		return nil, &keeperError{r[0].Code, "children " + parent}
 	}
-	return r[0].Children, nil
+	return e.notificationNames(parent, r[0].Children)
+}
+
+// notificationNames are the znodes that Kafka takes children of a notification
+// znode for: it cuts the prefix off and puts it on again, wherever it stands. A
+// name too short to be cut makes the event fail, and with it each failover.
+// Kafka: IsrChangeNotificationSequenceZNode.sequenceNumber, LogDirEventNotificationSequenceZNode.sequenceNumber.
+func (e *Engine) notificationNames(parent string, children []string) ([]string, error) {
+	prefix := model.ChildName(model.IsrChangePath(""))
+	if parent == model.LogDirEventNotificationPath {
+		prefix = model.ChildName(model.LogDirEventPath(""))
+	}
+	out := make([]string, len(children))
+	for i, name := range children {
+		from := strings.LastIndex(name, prefix) + len(prefix)
+		units := utf16.Encode([]rune(name)) // as Java counts
+		if strings.Contains(name, prefix) {
+			units = utf16.Encode([]rune(name[from:]))
+			from = 0
+		}
+		if from > len(units) {
+			e.logf(controllerLogger, model.Warn, "%s/%s is no notification, and its name is too short to be taken for one: no controller can start, this one and the next ones, until that znode is deleted", parent, name)
+			return nil, &outOfBounds{parent + "/" + name}
+		}
+		out[i] = prefix + string(utf16.Decode(units[from:]))
+	}
+	return out, nil
 }
 
 func (e *Engine) probeLogDirs(names []string) error {

@@ -242,10 +242,15 @@ func (e *Engine) checkOwnRegistration(epoch int32) (int32, int32, error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if present {
-			if now, err := model.DecodeControllerEpoch(model.ControllerEpochPath, data); err == nil && now == epoch {
-				return epoch, stat.Version, nil
-			}
+		if !present {
+			return 0, 0, illegalf("%s existed before but goes away while trying to read it", model.ControllerEpochPath)
+		}
+		now, err := model.DecodeControllerEpoch(model.ControllerEpochPath, data)
+		if err != nil {
+			return 0, 0, err
+		}
+		if now == epoch {
+			return epoch, stat.Version, nil
 		}
 	}
 	return 0, 0, errControllerMoved
@@ -285,14 +290,12 @@ func (e *Engine) triggerControllerMove() error {
 	version := e.ctx.EpochZkVersion
 	e.active = NoController
 	e.resign()
-	results, err := e.fencedAt("delete_controller", []model.Op{{Kind: model.OpDelete, Path: model.ControllerPath, Version: model.AnyVersion}}, version)
-	if err != nil {
-		return err
+	_, err = e.fencedAt("delete_controller", []model.Op{{Kind: model.OpDelete, Path: model.ControllerPath, Version: model.AnyVersion}}, version)
+	if moved(err) {
+		e.logf(controllerLogger, model.Warn, "controller has already moved when trying to trigger controller movement")
+		return nil
 	}
-	if c := results[0].Code; c != model.CodeOK && c != model.CodeNoNode {
-		return &keeperError{c, "delete " + model.ControllerPath}
-	}
-	return nil
+	return err
 }
 
 // handleIllegalState: the controller's own batch is in disorder; the role moves.
@@ -339,7 +342,7 @@ func (e *Engine) resign() {
 		}
 	}
 	e.ctx.Reset()
-	e.logf(controllerLogger, model.Debug, "resigned")
+	e.logf(controllerLogger, model.Info, "resigned")
 }
 
 func (e *Engine) ignoreAll(kind model.ZnodeKind) {

@@ -71,6 +71,12 @@ type missingValue struct{ what string }
 
 func (e *missingValue) Error() string { return e.what + " is not known" }
 
+// outOfBounds: a name is too short to be cut as Kafka cuts it; there a
+// StringIndexOutOfBoundsException.
+type outOfBounds struct{ path string }
+
+func (e *outOfBounds) Error() string { return e.path + ": the name is too short for a notification" }
+
 // kafkaErrorOf is the protocol error that a failure is answered with.
 // Kafka: ApiError.fromThrowable.
 func kafkaErrorOf(err error) model.KafkaError {

@@ -36,6 +36,7 @@ func ExceptionClass(err error) string {
 		decode  *model.DecodeError
 		address *noEndpoint
 		kafka   *kafkaFailure
+		short   *outOfBounds
 	)
 	switch {
 	case err == nil:
@@ -54,6 +55,8 @@ func ExceptionClass(err error) string {
 		return "BrokerEndPointNotAvailableException"
 	case errors.As(err, &decode):
 		return decodeException(decode)
+	case errors.As(err, &short):
+		return "StringIndexOutOfBoundsException"
 	case errors.As(err, &keeper):
 		return keeperException(keeper.code)
 	case errors.As(err, &kafka):
@@ -78,8 +81,8 @@ func keeperException(c model.Code) string {
 // decodeException is what Kafka's reader of that znode throws.
 func decodeException(e *model.DecodeError) string {
 	switch kind := model.ParsePath(e.Path).Kind; {
-	case kind == model.BrokerZnode:
-		return "KafkaException"
+	case kind == model.BrokerZnode && brokerException(e) != "":
+		return brokerException(e)
 	case kind == model.ControllerEpochZnode && e.Category == model.NullPayload:
 		return "NullPointerException"
 	case kind == model.FeatureZnode && (e.Category == model.NotJSON || e.Category == model.UnsupportedVersion || strings.HasPrefix(e.Field, "status")):
@@ -96,4 +99,21 @@ func decodeException(e *model.DecodeError) string {
 		}
 	}
 	return "JsonMappingException"
+}
+
+// brokerException is what the reader of registrations throws where it is not what
+// the others throw for that category. Kafka: BrokerIdZNode.decode,
+// SocketServerConfigs.listenerListToEndPoints, BaseVersionRange.
+func brokerException(e *model.DecodeError) string {
+	switch inEndpoints := e.Field == "endpoints"; {
+	case e.Category == model.NotJSON, e.Category == model.UnsupportedVersion, inEndpoints && e.Reason == model.NoEndpoint:
+		return "KafkaException"
+	case inEndpoints && e.Reason == model.BlankListener:
+		return "ConfigException"
+	case inEndpoints && e.Category == model.OutOfRange:
+		return "NumberFormatException"
+	case e.Category == model.MissingField && strings.HasPrefix(e.Field, "features."):
+		return "IllegalArgumentException"
+	}
+	return ""
 }

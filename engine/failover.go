@@ -92,17 +92,11 @@ func (e *Engine) scheduleRebalance(afterMillis int64) {
 // dropNotifications deletes all children of a notification znode, unread.
 // Kafka: KafkaZkClient.deleteLogDirEventNotifications, deleteIsrChangeNotifications.
 func (e *Engine) dropNotifications(parent string) error {
-	r, err := e.call("children", []model.Op{{Kind: model.OpChildren, Path: parent, Watch: e.childHandlers[parent]}})
+	names, err := e.notifications(parent)
 	if err != nil {
 		return err
 	}
-	switch r[0].Code {
-	case model.CodeOK:
-		return e.deleteNotifications(parent, r[0].Children)
-	case model.CodeNoNode:
-		return nil
-	}
-	return &keeperError{r[0].Code, "children " + parent}
+	return e.deleteNotifications(parent, names)
 }
 
 func (e *Engine) deleteNotifications(parent string, names []string) error {

@@ -27,7 +27,9 @@ func (e *Engine) followIsrChanges(names []string) error {
 	if err != nil || len(tps) == 0 {
 		return err
 	}
-	tps = sortTPs(tps)
+	slices.SortFunc(tps, model.TopicPartition.Compare)
+	moving := slices.DeleteFunc(slices.Clone(tps), func(tp model.TopicPartition) bool { return !e.ctx.IsBeingReassigned(tp) })
+	tps = slices.Compact(tps)
 	if err := e.cacheStates(tps); err != nil {
 		return err
 	}
@@ -35,7 +37,12 @@ func (e *Engine) followIsrChanges(names []string) error {
 	if err := e.sendUpdateMetadata(e.ctx.LiveOrShuttingDown(), tps); err != nil {
 		return err
 	}
-	return e.completeReassigned(tps)
+	for _, tp := range moving { // one that two notices name is completed twice
+		if err := e.maybeCompleteReassignment(tp); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readIsrChanges lists the partitions that notices name, as often as they do.
@@ -85,6 +92,22 @@ func (e *Engine) completeReassigned(tps []model.TopicPartition) error {
 		}
 	}
 	return nil
+}
+
+// lastOfEach keeps of entries with the same key the last one: Kafka puts them into a map.
+func lastOfEach[T any, K comparable](list []T, key func(*T) K) []T {
+	at := make(map[K]int, len(list))
+	out := make([]T, 0, len(list))
+	for i := range list {
+		k := key(&list[i])
+		if j, twice := at[k]; twice {
+			out[j] = list[i]
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, list[i])
+	}
+	return out
 }
 
 // proposal is one partition of an AlterPartition request.
@@ -183,7 +206,7 @@ func (e *Engine) tryAlterPartition(ev *model.AlterPartitionReceived) ([]*proposa
 // A recovery state that does not exist is an error of the whole request.
 func (e *Engine) judgeProposals(a *model.AlterPartition) ([]*proposal, error) {
 	ps := make([]*proposal, 0, len(a.Partitions))
-	for _, x := range a.Partitions {
+	for _, x := range lastOfEach(a.Partitions, func(x *model.AlterPartitionEntry) any { return [2]any{x.TopicPartition, x.TopicID} }) {
 		p := &proposal{tp: x.TopicPartition, id: x.TopicID}
 		if a.Version >= 2 {
 			p.tp.Topic = e.ctx.TopicName(x.TopicID)

@@ -238,7 +238,9 @@ func (e *Engine) fetchPendingPreferredElections() ([]model.TopicPartition, error
 func (e *Engine) processAutoPreferredReplicaLeaderElection() error {
 	e.logf(controllerLogger, model.Info, "processing automatic preferred replica leader election")
 	err := e.rebalance()
-	e.scheduleRebalance(e.cfg.ImbalanceCheckInterval)
+	if e.scheduling { // a check that ends the term ends the timers
+		e.scheduleRebalance(e.cfg.ImbalanceCheckInterval)
+	}
 	return err
 }
 

@@ -86,7 +86,9 @@ func (e *Engine) finishReassignment(tp model.TopicPartition, from model.ReplicaA
 		return err
 	}
 	done := model.ReplicaAssignment{Replicas: from.Target()}
-	e.ctx.UpdateAssignment(tp, done)                            // B2
+	if err := e.updateAssignment(tp, done); err != nil { // B2
+		return err
+	}
 	if err := e.moveLeaderOfReassigned(tp, &done); err != nil { // B3
 		return err
 	}
@@ -122,7 +124,9 @@ func (e *Engine) updateCurrentReassignment(tp model.TopicPartition, to model.Rep
 		if err := e.writeAssignment(tp, to); err != nil { // U1
 			return err
 		}
-		e.ctx.UpdateAssignment(tp, to)                                                // U2
+		if err := e.updateAssignment(tp, to); err != nil { // U2
+			return err
+		}
 		if unneeded := model.Diff(current.Replicas, to.Replicas); len(unneeded) > 0 { // U3
 			if err := e.stopRemovedReplicas(tp, unneeded); err != nil {
 				return err
@@ -242,8 +246,7 @@ func (e *Engine) updateLeaderEpoch(tp model.TopicPartition) (*model.LeaderIsrAnd
 			return nil, r.err
 		}
 		out := &model.LeaderIsrAndControllerEpoch{LeaderAndIsr: r.record, ControllerEpoch: e.ctx.Epoch}
-		e.ctx.PutLeadership(tp, out)
-		return out, nil
+		return out, e.putLeadership(tp, out)
 	}
 }
 
@@ -426,8 +429,8 @@ func (e *Engine) processApiPartitionReassignment(ev *model.ApiPartitionReassignm
 		e.reply(ev.AskID, &model.AlterPartitionReassignmentsAnswer{Error: model.ErrNotController})
 		return nil
 	}
-	asked := slices.Clone(ev.Ask.Partitions)
-	slices.SortStableFunc(asked, func(a, b model.ReassignmentTarget) int { return a.Compare(b.TopicPartition) })
+	asked := lastOfEach(ev.Ask.Partitions, func(r *model.ReassignmentTarget) model.TopicPartition { return r.TopicPartition })
+	slices.SortFunc(asked, func(a, b model.ReassignmentTarget) int { return a.Compare(b.TopicPartition) })
 	results := map[model.TopicPartition]model.KafkaError{}
 	var targets []target
 	for _, r := range asked {

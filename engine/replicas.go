@@ -120,7 +120,9 @@ func (e *Engine) changeOnBroker(broker int32, rs []model.Replica, to model.Repli
 		for _, r := range valid {
 			e.moveReplica(r, to, reason, nil)
 			a := e.ctx.Assignment(r.TopicPartition)
-			e.ctx.UpdateAssignment(r.TopicPartition, a.RemoveReplica(broker))
+			if err := e.updateAssignment(r.TopicPartition, a.RemoveReplica(broker)); err != nil {
+				return err
+			}
 			e.ctx.RemoveReplicaState(r)
 		}
 	default: // ReplicaDeletionSuccessful, ReplicaDeletionIneligible
@@ -276,7 +278,9 @@ func (e *Engine) removeFromIsrOnce(broker int32, tps []model.TopicPartition, out
 	}
 	for _, c := range confirmed {
 		l := &model.LeaderIsrAndControllerEpoch{LeaderAndIsr: c.record, ControllerEpoch: e.ctx.Epoch}
-		e.ctx.PutLeadership(c.tp, l)
+		if err := e.putLeadership(c.tp, l); err != nil {
+			return nil, nil, err
+		}
 		out[c.tp] = l
 	}
 	return retry, failed, nil

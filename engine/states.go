@@ -67,10 +67,36 @@ func (e *Engine) cacheStates(tps []model.TopicPartition) error {
 	}
 	for _, tp := range tps {
 		if l := states[tp]; l != nil {
-			e.ctx.PutLeadership(tp, l)
+			if err := e.putLeadership(tp, l); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// putLeadership caches a record. Where the partition has a record, Kafka compares
+// its leader with the first assigned replica, and throws when there is none: for an
+// empty assignment, and for a partition that is not assigned at all. The record is
+// cached all the same. Kafka: ControllerContext.putPartitionLeadershipInfo, hasPreferredLeader.
+func (e *Engine) putLeadership(tp model.TopicPartition, l *model.LeaderIsrAndControllerEpoch) error {
+	e.ctx.PutLeadership(tp, l)
+	return e.preferredReplicaMissing(tp)
+}
+
+// updateAssignment records an assignment, and throws for an empty one as
+// putLeadership does. Kafka: ControllerContext.updatePartitionFullReplicaAssignment.
+func (e *Engine) updateAssignment(tp model.TopicPartition, a model.ReplicaAssignment) error {
+	e.ctx.UpdateAssignment(tp, a)
+	return e.preferredReplicaMissing(tp)
+}
+
+func (e *Engine) preferredReplicaMissing(tp model.TopicPartition) error {
+	p := e.ctx.Partition(tp)
+	if p.Leadership == nil || e.ctx.IsQueued(tp.Topic) || p.Assignment != nil && len(p.Assignment.Replicas) > 0 {
+		return nil
+	}
+	return &missingValue{"the preferred replica of " + tp.String() + ", which has a leadership record and no replicas,"}
 }
 
 // createStates creates state znodes in three fenced waves: the topics'

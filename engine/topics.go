@@ -112,7 +112,9 @@ func (e *Engine) processTopicChange() error {
 	for _, a := range assignments {
 		for _, p := range a.Partitions {
 			tp := model.TP(a.topic, p.Partition)
-			e.ctx.UpdateAssignment(tp, p.ReplicaAssignment)
+			if err := e.updateAssignment(tp, p.ReplicaAssignment); err != nil {
+				return err
+			}
 			tps = append(tps, tp)
 		}
 	}
@@ -206,7 +208,9 @@ func (e *Engine) processPartitionModifications(topic string) error {
 	e.logf(controllerLogger, model.Info, "new partitions to be added %v", tps)
 	for _, tp := range tps {
 		p, _ := a.Assignment(tp.Partition)
-		e.ctx.UpdateAssignment(tp, p)
+		if err := e.updateAssignment(tp, p); err != nil {
+			return err
+		}
 	}
 	return e.onNewPartitionCreation(tps)
 }

@@ -153,6 +153,13 @@ func (r *fieldReader) protocols() map[string]string {
 	return out
 }
 
+// Reasons for which Kafka's reader of endpoints throws other exceptions than for
+// the rest of what is wrong with them.
+const (
+	NoEndpoint    = "it is not of the form LISTENER://host:port"
+	BlankListener = "the listener name is blank"
+)
+
 // endpointPattern: listener, host with or without brackets, port.
 var endpointPattern = regexp.MustCompile(`^([^\n\r\x{85}\x{2028}\x{2029}]*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)$`)
 
@@ -175,7 +182,7 @@ func (r *fieldReader) endpoints(protocols map[string]string) []Endpoint {
 		}
 		m := endpointPattern.FindStringSubmatch(text)
 		if m == nil {
-			r.fail("endpoints", text, InvalidValue, "it is not of the form LISTENER://host:port")
+			r.fail("endpoints", text, InvalidValue, NoEndpoint)
 			continue
 		}
 		e := Endpoint{Listener: strings.ToUpper(m[1]), Host: m[2]}
@@ -185,7 +192,7 @@ func (r *fieldReader) endpoints(protocols map[string]string) []Endpoint {
 		}
 		e.Port = int32(port)
 		if strings.TrimSpace(e.Listener) == "" {
-			r.fail("endpoints", text, InvalidValue, "the listener name is blank")
+			r.fail("endpoints", text, InvalidValue, BlankListener)
 		}
 		if e.Protocol = protocols[e.Listener]; e.Protocol == "" {
 			r.fail("endpoints", text, InvalidValue, "listener "+e.Listener+" has no security protocol")
