@@ -12,28 +12,33 @@ import (
 
 // factCase is a case of engine_facts.json; the fields depend on the kind.
 type factCase struct {
-	Kind            string          `json:"kind"`
-	State           string          `json:"state"`
-	Value           int             `json:"value"`
-	Timer           *string         `json:"timer"`
-	Event           string          `json:"event"`
-	PreemptedAnswer *string         `json:"preempted_answer"`
-	WhenInactive    string          `json:"when_inactive"`
-	StateDuring     string          `json:"state_during"`
-	StateAfter      string          `json:"state_after"`
-	TimerDelta      int             `json:"timer_count_delta"`
-	Fails           bool            `json:"fails"`
-	Handled         bool            `json:"handled"`
-	Running         int             `json:"running"`
-	Waiting         int             `json:"waiting"`
-	Preempted       int             `json:"preempted"`
-	Gauges          []string        `json:"gauges"`
-	Gauge           string          `json:"gauge"`
-	Counts          *int            `json:"counts"`
-	Assignment      json.RawMessage `json:"assignment"`
-	Target          []int32         `json:"target"`
-	Query           any             `json:"query"`
-	Expect          Object          `json:"expect"`
+	Kind            string            `json:"kind"`
+	State           string            `json:"state"`
+	Value           int               `json:"value"`
+	Timer           *string           `json:"timer"`
+	Event           string            `json:"event"`
+	PreemptedAnswer *string           `json:"preempted_answer"`
+	WhenInactive    string            `json:"when_inactive"`
+	StateDuring     string            `json:"state_during"`
+	StateAfter      string            `json:"state_after"`
+	TimerDelta      int               `json:"timer_count_delta"`
+	Fails           bool              `json:"fails"`
+	Handled         bool              `json:"handled"`
+	Running         int               `json:"running"`
+	Waiting         int               `json:"waiting"`
+	Preempted       int               `json:"preempted"`
+	Gauges          []string          `json:"gauges"`
+	Gauge           string            `json:"gauge"`
+	Counts          *int              `json:"counts"`
+	Assignment      json.RawMessage   `json:"assignment"`
+	Target          []int32           `json:"target"`
+	Query           any               `json:"query"`
+	Steps           []json.RawMessage `json:"steps"`
+	Cases           []struct {
+		Query  any    `json:"query"`
+		Expect Object `json:"expect"`
+	} `json:"cases"`
+	Expect Object `json:"expect"`
 }
 
 // RunFactCase runs a case of engine_facts.json. A field that the notation does
@@ -45,7 +50,7 @@ func RunFactCase(t *testing.T, text []byte) {
 		ID, What, Source, Note string
 		VerifiedBy             []string `json:"verified_by"`
 	}{factCase: &c}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the case cannot be read: %v", err)
 	}
 	switch c.Kind {
 	case "controller_state":
@@ -377,6 +382,16 @@ func (c *factCase) checkReassignment(t *testing.T) {
 
 // checkContext looks up assignments of what is not there, in a context with topic A.
 func (c *factCase) checkContext(t *testing.T) {
+	if c.Steps != nil {
+		c.runContextSteps(t)
+		return
+	}
+	if c.Cases != nil {
+		for _, x := range c.Cases {
+			(&factCase{Query: x.Query, Expect: x.Expect}).checkContext(t)
+		}
+		return
+	}
 	b := factEngine(t, true)
 	b.plantPartition("A-0", machinePartition{Replicas: []int32{1, 2}})
 	var m Matcher

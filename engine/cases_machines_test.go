@@ -61,7 +61,10 @@ type machineFault struct {
 func RunMachineCase(t *testing.T, text []byte, partitionFile bool) {
 	var c machineCase
 	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the case cannot be read: %v", err)
+	}
+	if c.Expect == nil {
+		t.Fatal("the case expects nothing")
 	}
 	b := c.bench(t)
 	before := b.e.ctx.Freeze()
@@ -369,7 +372,10 @@ func (l liveSet) ShuttingDown() []int32                         { return l.shutt
 func RunElectionCase(t *testing.T, text []byte) {
 	var c electionCase
 	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the case cannot be read: %v", err)
+	}
+	if c.Expect == nil {
+		t.Fatal("the case expects nothing")
 	}
 	strategy := caseStrategies[c.Strategy]
 	if strategy == 0 {

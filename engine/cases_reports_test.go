@@ -18,7 +18,7 @@ import (
 // takes over its tree.
 type reportCase struct {
 	Steps  []struct{ Expect engine.Object } `json:"steps"`
-	Expect struct {
+	Expect *struct {
 		Failover  engine.Object            `json:"failover"`
 		Elections map[string]engine.Object `json:"elections"`
 	} `json:"expect"`
@@ -32,7 +32,13 @@ func runReport(t *testing.T, file string) {
 	}
 	var want reportCase
 	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the report cannot be read: %v", err)
+	}
+	if want.Expect == nil {
+		t.Fatal("the report expects nothing")
+	}
+	if _, err := tree.Load(bytes.NewReader(text)); err != nil {
+		t.Fatalf("the report cannot be read: %v", err)
 	}
 	steps, err := inquiry.ReadSteps(bytes.NewReader(text))
 	if err != nil {

@@ -45,7 +45,7 @@ func RunRequestCase(t *testing.T, text []byte) {
 		ID, What, Source string
 		VerifiedBy       []string `json:"verified_by"`
 	}{requestCase: &c}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the case cannot be read: %v", err)
 	}
 	b := c.bench(t)
 	thrown := b.run(func() error {
@@ -179,7 +179,10 @@ type managerStep struct {
 func RunManagerCase(t *testing.T, text []byte) {
 	var c managerCase
 	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the case cannot be read: %v", err)
+	}
+	if len(c.Steps) == 0 {
+		t.Fatal("the case has no steps")
 	}
 	cfg := DefaultConfig(1)
 	cfg.DeleteTopicEnable = c.DeleteEnabled

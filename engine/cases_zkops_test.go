@@ -23,6 +23,7 @@ type operationGiven struct {
 	ExpectedVersion        int32                      `json:"expected_version"`
 	Path                   string                     `json:"path"`
 	Exists                 bool                       `json:"exists"`
+	TopicExists            *bool                      `json:"topic_exists"`
 	ParentExists           *bool                      `json:"parent_exists"`
 	ControllerExists       bool                       `json:"controller_exists"`
 	Owner                  string                     `json:"owner"`
@@ -97,7 +98,10 @@ var operations = map[string]func(*bench, *operationGiven) (Object, error){
 func RunOperationCase(t *testing.T, text []byte) {
 	var c operationCase
 	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the case cannot be read: %v", err)
+	}
+	if c.Expect == nil {
+		t.Fatal("the case expects nothing")
 	}
 	do := operations[c.Operation]
 	if do == nil {

@@ -333,6 +333,9 @@ func opCreateTopic(b *bench, g *operationGiven) (Object, error) {
 			return nil
 		}
 	}
+	if g.MarkedForDeletion {
+		b.create(model.DeleteTopicPath(topic), nil)
+	}
 	assignment, lists, err := replicaLists(g.Assignment)
 	if err != nil {
 		return nil, err
@@ -341,9 +344,14 @@ func opCreateTopic(b *bench, g *operationGiven) (Object, error) {
 }
 
 func opRequestDelete(b *bench, g *operationGiven) (Object, error) {
-	b.create(model.TopicPath("t"), nil)
+	if g.TopicExists == nil || *g.TopicExists {
+		b.create(model.TopicPath("t"), nil)
+	}
 	if g.MarkedForDeletion {
 		b.create(model.DeleteTopicPath("t"), nil)
+	}
+	if present, err := b.e.existsUnwatched(model.TopicPath("t")); err != nil || !present {
+		return nil, failKafka(model.ErrUnknownTopicOrPartition, "%v", err)
 	}
 	code, err := b.e.createRecursive("create_delete_marker", model.DeleteTopicPath("t"), nil)
 	if err == nil && code == model.CodeNodeExists {

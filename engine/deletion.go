@@ -19,8 +19,8 @@ func (e *Engine) initDeletion(markers []string, ineligible map[string]model.Inel
 		return e.deleteMarkers(markers)
 	}
 	e.logf(controllerLogger, model.Info, "initializing topic deletion with initial deletions %v, initial ineligible deletions %v", markers, sortedKeys(ineligible))
-	for _, t := range markers {
-		e.mark(t, model.ToBeDeleted, true, "its marker was found at controller startup", "")
+	if err := e.queueDeletions(markers, "its marker was found at controller startup"); err != nil {
+		return err
 	}
 	for _, t := range sortedKeys(ineligible) {
 		if e.ctx.IsQueued(t) {
@@ -36,10 +36,29 @@ func (e *Engine) enqueueDeletion(topics []string) error {
 	if !e.cfg.DeleteTopicEnable {
 		return nil
 	}
-	for _, t := range topics {
-		e.mark(t, model.ToBeDeleted, true, "its marker was created", "")
+	if err := e.queueDeletions(topics, "its marker was created"); err != nil {
+		return err
 	}
 	return e.resumeDeletions()
+}
+
+// queueDeletions puts topics into topicsToBeDeleted. Kafka takes those that were
+// not there out of the count of imbalanced partitions then, and throws where a led
+// partition has no replicas; they are queued all the same.
+// Kafka: ControllerContext.queueTopicDeletion, cleanPreferredReplicaImbalanceMetric.
+func (e *Engine) queueDeletions(topics []string, reason string) error {
+	fresh := slices.DeleteFunc(slices.Clone(topics), e.ctx.IsQueued)
+	for _, t := range topics {
+		e.mark(t, model.ToBeDeleted, true, reason, "")
+	}
+	for _, t := range fresh {
+		for n, p := range e.ctx.Topic(t).Partitions() {
+			if p.Leadership != nil && len(p.Assignment.Replicas) == 0 {
+				return &missingValue{"the preferred replica of " + model.TP(t, n).String()}
+			}
+		}
+	}
+	return nil
 }
 
 // resumeDeletionForTopics lets halted deletions go on: something changed for

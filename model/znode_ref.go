@@ -91,6 +91,18 @@ func (k ZnodeKind) Mode() CreateMode {
 	return Persistent
 }
 
+// ModeOf is how Kafka creates the znode at a path (chroot taken off). Change
+// notifications of ACLs and tokens have no kinds of their own.
+func ModeOf(path string) CreateMode {
+	switch ref := ParsePath(path); {
+	case ref.Kind == ACLZnode && strings.HasPrefix(ChildName(path), "acl_changes_"),
+		ref.Kind == DelegationTokenZnode && strings.HasPrefix(ChildName(path), "token_change_"):
+		return PersistentSequential
+	default:
+		return ref.Kind.Mode()
+	}
+}
+
 // HasData tells whether Kafka writes data into znodes of this kind. The others,
 // parents and delete markers, it creates with null data, which is not the same
 // as empty data.

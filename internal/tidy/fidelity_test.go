@@ -87,6 +87,10 @@ func declared(t *testing.T) (tests, functions map[string]bool) {
 // caseIDs are the subtests of TestCases.
 func caseIDs(t *testing.T) []string {
 	dir := filepath.Join(root, "engine", "testdata")
+	return append(caseIDsIn(t, dir), caseIDsIn(t, filepath.Join(dir, "derived"))...)
+}
+
+func caseIDsIn(t *testing.T, dir string) []string {
 	var ids []string
 	scenarios, err := filepath.Glob(filepath.Join(dir, "scenarios", "*.json"))
 	if err != nil {
