@@ -231,6 +231,27 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// Whether everything is recorded stands in the first row, at any width.
+func TestTheJournalIsInTheStatusLine(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		j     *model.JournalStatus
+		want  string
+	}{
+		{80, nil, ""}, {80, &model.JournalStatus{Records: 5}, " rec "}, {160, &model.JournalStatus{Records: 5}, " recording "},
+		{80, &model.JournalStatus{Lost: 12}, " JOURNAL LACKS 12 "},
+		{80, &model.JournalStatus{Failing: "no space left on device"}, " JOURNAL FAILS "},
+		{80, &model.JournalStatus{Failing: "no space left on device", Lost: 7}, " JOURNAL FAILS, 7 LOST "},
+	} {
+		f := labFrame()
+		f.Mode, f.Journal = model.ControlMode, c.j
+		row, _, _ := strings.Cut(newScreen(f, c.width, 24).text(), "\n")
+		if !strings.Contains(row, c.want) || !strings.Contains(row, "connected") || c.j == nil && strings.Contains(row, "rec") {
+			t.Errorf("width %d, %+v: %q, want %q", c.width, c.j, row, c.want)
+		}
+	}
+}
+
 // Whatever is pressed, pasted and resized in whatever order, and whatever frames
 // come in between, nothing panics and nothing is drawn outside.
 func TestAnyKeysInAnyOrder(t *testing.T) {

@@ -15,6 +15,9 @@ func (d *dashboard) drawStatus(a area) {
 	if f.ReadOnly {
 		x = a.put(x, 0, alarm, " READ-ONLY ")
 	}
+	if f.Journal != nil {
+		x = drawJournal(a, x, f.Journal)
+	}
 	link, st := "connected", good
 	if !f.Connection.Connected {
 		link, st = " STALE since "+d.clock(f.Connection.Since)+" ", alarm
@@ -32,6 +35,24 @@ func (d *dashboard) drawStatus(a area) {
 	w -= width(controller) + 2
 	a.sub(0, 0, a.w-width(link)-1, 1).put(max(w, x+1), 0, controllerStyle(&f.Controller), controller)
 	a.sub(0, 0, w-1, 1).put(x+1, 0, plain, f.Source)
+}
+
+// roomy is from which width on words need not be cut.
+const roomy = 100
+
+// drawJournal says whether everything is recorded.
+func drawJournal(a area, x int, j *model.JournalStatus) int {
+	switch {
+	case j.Failing != "" && j.Lost > 0:
+		return a.put(x, 0, alarm, fmt.Sprintf(" JOURNAL FAILS, %d LOST ", j.Lost))
+	case j.Failing != "":
+		return a.put(x, 0, alarm, " JOURNAL FAILS ")
+	case j.Lost > 0:
+		return a.put(x, 0, alarm, fmt.Sprintf(" JOURNAL LACKS %d ", j.Lost))
+	case a.w < roomy:
+		return a.put(x+1, 0, good, "rec")
+	}
+	return a.put(x+1, 0, good, "recording")
 }
 
 // clock is a time of day.

@@ -17,6 +17,7 @@ import (
 	"kstate/engine"
 	"kstate/internal/debugger"
 	"kstate/internal/handshake"
+	"kstate/internal/journal"
 	"kstate/internal/live"
 	"kstate/internal/security"
 	"kstate/internal/wire"
@@ -43,12 +44,13 @@ func controlCommand() command {
 		flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"},
 		flag{name: "paused", usage: "hold at the controller's first step"},
 		flag{name: "dead-man", kind: isNumber, value: "SECONDS", usage: "a held controller goes on by itself after this time without a command (default 20)"},
-		stateChangeLogFlag)
+		journalFlag, journalSizeFlag, stateChangeLogFlag)
 	return command{
 		name:    "control",
 		summary: "be the controller of real brokers, stepping included",
 		detail: "It runs for the role as a broker does: while somebody holds it, it waits, and says who. On an empty ZooKeeper it makes the paths that a first broker makes, and waits for brokers. " +
 			"It is listed to brokers and clients under its id and holds no replica.\n" +
+			"It always records what it learns and does, to a file that it names at its start, and does not start where it cannot.\n" +
 			"While the controller is held, the cluster has no failover. Quitting gives the role up, and so does the loss of the terminal.\n" +
 			"Settings: " + strings.Join(sortedKeys(settings), ", ") + ". Others are passed over.",
 		flags: append(flags, dashboardFlags()...),
@@ -62,6 +64,7 @@ type control struct {
 	settings *controlSettings
 	id       int32
 	outside  *live.Outside
+	recorded *journal.Writer
 
 	mu      sync.Mutex
 	session *debugger.Session
@@ -89,6 +92,10 @@ func runControl(inv *invocation) error {
 	if c.id, err = prepare(inv, zk, c.settings); err != nil {
 		return err
 	}
+	if c.recorded, err = c.journal(); err != nil {
+		return err
+	}
+	defer closeJournal(inv, c.recorded)
 	ctx, cancel, stop := c.untilToldToEnd()
 	defer stop()
 	zk.Gate = zkwatch.Outsider(c.id)
@@ -102,7 +109,8 @@ func runControl(inv *invocation) error {
 		return err
 	}
 	self := c.outside.Self()
-	fmt.Fprintf(inv.console.err, "kstate: controller %d, listening on %s\n", c.id, endpoints(self))
+	status, _ := c.recorded.Status()
+	fmt.Fprintf(inv.console.err, "kstate: controller %d, listening on %s, recording to %s\n", c.id, endpoints(self), status.Path)
 	session := c.start(self, log, cancel)
 	running, end := context.WithCancel(context.Background())
 	var loop sync.WaitGroup
@@ -239,7 +247,7 @@ func (c *control) start(self model.Broker, log io.Writer, cancel context.CancelC
 	out := c.outside
 	options := debugger.Options{Engine: eng, Env: out, Mode: model.ControlMode, Source: c.inv.text("zookeeper"), Peek: out.Peek, Channels: out.Channels.Snapshot,
 		Brokers: brokerStatus, Connection: out.Connection, SessionID: out.SessionID, Expired: out.Conn.Proceed, Paused: c.inv.has("paused"),
-		DeadMan: time.Duration(c.inv.number("dead-man", deadManSeconds)) * time.Second,
+		Journal: c.recorded, DeadMan: time.Duration(c.inv.number("dead-man", deadManSeconds)) * time.Second,
 		Viewed: func(v *model.View, active bool) {
 			out.Viewed(v, active)
 			if why := hopeless(eng); why != nil {

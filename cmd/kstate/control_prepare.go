@@ -39,6 +39,9 @@ func prepare(inv *invocation, opt zkwatch.Options, s *controlSettings) (int32, e
 	if err := r.dynamicDefaults(s); err != nil {
 		return 0, err
 	}
+	if s.clusterID, err = r.clusterID(); err != nil {
+		return 0, err
+	}
 	taken, err := r.takenIDs(s.engine.InterBrokerListener)
 	if err != nil {
 		return 0, err
@@ -81,6 +84,15 @@ func (l *looker) get(paths []string) (map[string]model.OpResult, error) {
 		}
 	}
 	return out, nil
+}
+
+// clusterID is empty where there is none yet.
+func (l *looker) clusterID() (string, error) {
+	z, err := l.get([]string{model.ClusterIDPath})
+	if err != nil || z[model.ClusterIDPath].Data == nil {
+		return "", err
+	}
+	return model.DecodeClusterID(model.ClusterIDPath, z[model.ClusterIDPath].Data)
 }
 
 func (l *looker) children(path string) ([]string, error) {

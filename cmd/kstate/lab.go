@@ -10,6 +10,7 @@ import (
 
 	"kstate/engine"
 	"kstate/internal/debugger"
+	"kstate/internal/journal"
 	"kstate/internal/lab"
 	"kstate/internal/lab/zkserver"
 	"kstate/internal/live"
@@ -46,7 +47,7 @@ func labCommand() command {
 			{name: "zookeeper-port", kind: isNumber, most: 65535, value: "N", usage: "port of the embedded ZooKeeper (default 0: any; it is printed)"},
 			{name: "zookeeper-tick", kind: isNumber, most: mostTick, value: "MS", usage: "tickTime of the embedded ZooKeeper (default 2000)"},
 			{name: "zookeeper-data", kind: isDir, value: "DIR", usage: "keep the embedded ZooKeeper's content there, and read it back at the start"},
-			stateChangeLogFlag,
+			journalFlag, journalSizeFlag, stateChangeLogFlag,
 		}, dashboardFlags()...),
 		run: runLab,
 	}
@@ -57,6 +58,9 @@ func runLab(inv *invocation) error {
 		TickTime: time.Duration(inv.number("zookeeper-tick", 2000)) * time.Millisecond}
 	if opt.TickTime < leastTick {
 		return inv.misuse("--zookeeper-tick %s: below %d ms sessions end before they can be kept", inv.text("zookeeper-tick"), leastTick.Milliseconds())
+	}
+	if inv.has("journal") && opt.Brokers == 0 {
+		return inv.misuse("--journal: without brokers there is no controller whose steps could be recorded")
 	}
 	if inv.has("tree") {
 		znodes, err := labTree(inv)
@@ -82,6 +86,12 @@ func runLab(inv *invocation) error {
 		return err
 	}
 	fmt.Fprintf(inv.console.err, "kstate: the lab's ZooKeeper is at %s\n", b.lab.Addr())
+	recorded, err := openJournal(inv, "", journal.Header{Mode: model.LabMode, Source: b.lab.Addr(), ClusterID: lab.ClusterID})
+	if err != nil {
+		return err
+	}
+	defer closeJournal(inv, recorded)
+	options.Journal = recorded
 	session := b.session(options)
 	var loop sync.WaitGroup
 	loop.Go(func() { session.Run(ctx) })

@@ -21,6 +21,7 @@ type controlSettings struct {
 	engine         engine.Config
 	zookeeper      zkwatch.Options // session timeout, window, ACLs
 	connect        string          // zookeeper.connect
+	clusterID      string          // what /cluster/id says
 	requestTimeout time.Duration   // controller.socket.timeout.ms
 	rack           string          // broker.rack
 	protocols      map[string]string

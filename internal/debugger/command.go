@@ -200,7 +200,6 @@ func (s *Session) reset(ctx context.Context) {
 		}
 		fresh.Clock, fresh.Journal = s.opt.Clock, s.opt.Journal
 		s.opt = fresh
-		s.opt.Journal.Restart(s.opt.Clock(), Settings(s.opt.Engine.Config()))
 		s.mu.Lock()
 		s.inputs = nil // whatever the old environment still said
 		s.mu.Unlock()

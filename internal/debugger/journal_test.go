@@ -63,7 +63,7 @@ func onLab(t *testing.T, path string, seen *transcript) (*front, *journal.Writer
 	cfg.Self = &self
 	cfg.BrokerConfig = map[string]string{"ssl.key.password": "hunter2", "num.partitions": "2"}
 	eng := engine.New(cfg)
-	w, err := journal.Create(journal.Options{Path: path, Header: journal.Header{Kstate: "test", Mode: model.ControlMode, Source: l.Addr(), ClusterID: lab.ClusterID, Engine: debugger.Settings(cfg)}})
+	w, err := journal.Create(journal.Options{Path: path, Header: journal.Header{Kstate: "test", Mode: model.ControlMode, Source: l.Addr(), ClusterID: lab.ClusterID}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // Replay feeds a fresh engine what a journal recorded, and holds the engine's
 // steps against those that the journal tells of.
 type Replay struct {
-	Engine *engine.Engine
+	Engine *engine.Engine // nil until its record has come
 	// Each, if set, sees every step when its record comes, before it is settled.
 	Each func(s model.Step)
 
@@ -26,16 +26,12 @@ type openStep struct {
 	name  string
 }
 
-// NewReplay makes the engine that the recording began with.
+// NewReplay refuses a recording whose beginning is gone.
 func NewReplay(in *journal.Reader) (*Replay, error) {
 	if !in.Complete() {
 		return nil, fmt.Errorf("%s begins with record %d: the files before are gone, and without them no engine can be fed from it", in.Paths()[0], in.Header.From)
 	}
-	e, err := engineOf(in.Header.Engine)
-	if err != nil {
-		return nil, err
-	}
-	return &Replay{Engine: e, in: in, sends: map[uint64]model.ControlRequest{}, open: map[uint64]openStep{}}, nil
+	return &Replay{in: in, sends: map[uint64]model.ControlRequest{}, open: map[uint64]openStep{}}, nil
 }
 
 // Next feeds one record and returns it. io.EOF and *journal.Tear as of
@@ -53,6 +49,9 @@ func (p *Replay) Next() (*journal.Record, error) {
 }
 
 func (p *Replay) feed(rec *journal.Record) error {
+	if p.Engine == nil && (rec.Kind == journal.Input || rec.Kind == journal.Taken || rec.Kind == journal.Result) {
+		return errors.New("no engine has begun yet")
+	}
 	switch rec.Kind {
 	case journal.Input:
 		return p.input(rec)
@@ -71,12 +70,12 @@ func (p *Replay) feed(rec *journal.Record) error {
 		p.settle(open.aside, rec.Result)
 	case journal.Gap:
 		return errors.New(rec.Text + ": what follows cannot be replayed")
-	case journal.Restart:
-		e, err := engineOf(rec.Engine)
+	case journal.Engine:
+		e, err := engineOf(rec.Settings)
 		if err != nil {
 			return err
 		}
-		p.Engine.Close()
+		p.Close()
 		p.Engine = e
 		clear(p.sends)
 		clear(p.open)
@@ -85,7 +84,10 @@ func (p *Replay) feed(rec *journal.Record) error {
 }
 
 func (p *Replay) input(rec *journal.Record) error {
-	if r, ok := rec.Input.(*model.Responded); ok {
+	switch r := rec.Input.(type) {
+	case *model.Remarked, *model.ZnodeSeen: // no engine gets them
+		return nil
+	case *model.Responded:
 		if r.Request = p.sends[rec.Of]; r.Request == nil {
 			return fmt.Errorf("an answer of broker %d to request %d, which was not sent", r.Broker, rec.Of)
 		}
@@ -137,4 +139,8 @@ func (p *Replay) settle(aside uint64, r model.Result) {
 }
 
 // Close closes the engine; the Reader is the caller's.
-func (p *Replay) Close() { p.Engine.Close() }
+func (p *Replay) Close() {
+	if p.Engine != nil {
+		p.Engine.Close()
+	}
+}

@@ -144,6 +144,7 @@ func (s *Session) start() {
 	s.why = explaining{subject: s.why.subject}
 	s.positions, s.dirty = 0, true // taken goes on: a command must not fit a step of another engine
 	s.asideAt = map[uint64]model.Step{}
+	s.opt.Journal.Engine(s.opt.Clock(), Settings(s.opt.Engine.Config()))
 	started := &model.Started{}
 	if s.opt.SessionID != nil {
 		started.Session = s.opt.SessionID()

@@ -49,7 +49,7 @@ type rawLine struct {
 	Command string          `json:"command"`
 	Notice  string          `json:"notice"`
 	Gap     *Lost           `json:"gap"`
-	Restart json.RawMessage `json:"restart"`
+	Engine  json.RawMessage `json:"engine"`
 }
 
 type rawResult struct {
@@ -164,8 +164,8 @@ func (rec *Record) fill(x *rawLine) error {
 		rec.Kind, rec.Text = Notice, x.Notice
 	case x.Gap != nil:
 		rec.Kind, rec.Gap, rec.Text = Gap, x.Gap, fmt.Sprintf("records %d to %d are missing: %s", x.Gap.From, x.Gap.To, x.Gap.Why)
-	case x.Restart != nil:
-		rec.Kind, rec.Engine = Restart, x.Restart
+	case x.Engine != nil:
+		rec.Kind, rec.Settings = Engine, x.Engine
 	default:
 		return fmt.Errorf("of no kind that this kstate knows")
 	}

@@ -74,11 +74,11 @@ func (e *encoder) add(x *entry) {
 		e.begin(x)
 		e.raw("gap", encodeMasked(x.lost))
 		e.end()
-	case Restart:
+	case Engine:
 		clear(e.sent)
 		clear(e.queues)
 		e.begin(x)
-		e.raw("restart", []byte(x.text))
+		e.raw("engine", []byte(x.text))
 		e.end()
 	}
 }

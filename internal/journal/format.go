@@ -14,17 +14,16 @@ const FormatVersion = 1
 
 // Header is the first line of every file of a recording.
 type Header struct {
-	Format    int             `json:"kstate_journal"`
-	Kstate    string          `json:"kstate"`               // version of the program
-	Recording string          `json:"recording"`            // the same in all files of a recording
-	Part      int             `json:"part"`                 // number of the file in it, from 1
-	From      uint64          `json:"from"`                 // number of its first record
-	Oldest    uint64          `json:"oldest"`               // number of the oldest record that was kept when the file was begun
-	Mode      model.Mode      `json:"mode"`                 // who answered the controller
-	Source    string          `json:"source"`               // the ZooKeeper address with chroot
-	ClusterID string          `json:"cluster_id,omitempty"` // /cluster/id, where it is known
-	Began     int64           `json:"began"`                // of the recording, ms since 1970
-	Engine    json.RawMessage `json:"engine,omitempty"`     // what the engine was made with, without secrets
+	Format    int        `json:"kstate_journal"`
+	Kstate    string     `json:"kstate"`               // version of the program
+	Recording string     `json:"recording"`            // the same in all files of a recording
+	Part      int        `json:"part"`                 // number of the file in it, from 1
+	From      uint64     `json:"from"`                 // number of its first record
+	Oldest    uint64     `json:"oldest"`               // number of the oldest record that was kept when the file was begun
+	Mode      model.Mode `json:"mode"`                 // who answered the controller
+	Source    string     `json:"source"`               // the ZooKeeper address with chroot
+	ClusterID string     `json:"cluster_id,omitempty"` // /cluster/id, where it is known
+	Began     int64      `json:"began"`                // of the recording, ms since 1970
 }
 
 // check says why records behind this header cannot be read.
@@ -48,7 +47,7 @@ const (
 	Command                 // the operator asked for something
 	Notice                  // the operator was told something
 	Gap                     // records are missing
-	Restart                 // a fresh engine took the place of the one before
+	Engine                  // a fresh engine begins, in the place of the one before
 )
 
 // Record is one record as read. What is set depends on Kind.
@@ -73,8 +72,8 @@ type Record struct {
 	Settled  bool       // the result is here, too; otherwise a Result record follows
 	Result   model.Result
 
-	Gap    *Lost
-	Engine json.RawMessage // Restart: what it was made with
+	Gap      *Lost
+	Settings json.RawMessage // Engine: what it was made with, without secrets
 }
 
 // Lost says which records are missing and why.

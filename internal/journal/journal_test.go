@@ -151,7 +151,7 @@ func everything(w *Writer) (call *model.Call, result model.Result) {
 	w.Input(model.Input{At: 12, Of: &model.Asked{ID: 1<<63 | 5, From: "me", Ask: &model.CreateTopics{Topics: []model.NewTopic{{Topic: "x", Assignment: map[int32][]int32{3: {1, 2}}, Config: map[string]string{"a": "b"}}}}}})
 	w.Command(13, model.DeleteTopic{Topic: "t"})
 	w.Notice(13, model.Warn, "mind")
-	w.Restart(14, []byte(`{"ID":7}`))
+	w.Engine(14, []byte(`{"ID":7}`))
 	return call, result
 }
 

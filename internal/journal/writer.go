@@ -171,11 +171,11 @@ func (w *Writer) Notice(at int64, level model.Level, text string) {
 	}
 }
 
-// Restart records that a fresh engine took the place of the one before; settings
-// is what it was made with, as JSON without secrets.
-func (w *Writer) Restart(at int64, settings []byte) {
+// Engine records that a fresh engine begins, in the place of the one before if
+// there was one; settings is what it was made with, as JSON without secrets.
+func (w *Writer) Engine(at int64, settings []byte) {
 	if w != nil {
-		w.put(entry{kind: Restart, at: at, text: string(settings)})
+		w.put(entry{kind: Engine, at: at, text: string(settings)})
 	}
 }
 

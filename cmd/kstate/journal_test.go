@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kstate/internal/debugger"
+	"kstate/internal/journal"
+	"kstate/model"
+)
+
+// TestMain keeps the recordings of the tests' controllers out of the user's
+// directories.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "kstate")
+	if err == nil {
+		err = os.Setenv("XDG_STATE_HOME", dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// A controller records from its start to its end, by default in the user's
+// directory for state, and what it recorded can be replayed.
+func TestControlRecords(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", home)
+	l := keeper(t)
+	c := startControl(t, "--zookeeper", l.Addr()+"/kafka", "--listener", "127.0.0.1:0")
+	path := c.says(`recording to (\S+)`)[1]
+	if filepath.Dir(path) != filepath.Join(home, "kstate") || !strings.HasSuffix(path, "_kafka-1000.journal") {
+		t.Error(path)
+	}
+	c.says(`is the controller, epoch 1`)
+	o := kstate(t, "control", "--headless", "--zookeeper", l.Addr()+"/kafka", "--listener", "127.0.0.1:0")
+	o.check(t, exitError, "", "another kstate writes it")
+	c.cancel()
+	if code := c.end(); code != exitOK {
+		t.Fatal(code)
+	}
+	in, err := journal.Open(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if h := in.Header; h.Mode != model.ControlMode || h.Source != l.Addr()+"/kafka" || h.Kstate != version() {
+		t.Errorf("%+v", h)
+	}
+	p, err := debugger.NewReplay(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { p.Close() }()
+	was, last := false, ""
+	for err == nil {
+		var rec *journal.Record
+		if rec, err = p.Next(); err == nil && rec.Kind == journal.Taken {
+			was, last = was || p.Engine.IsActive(), rec.Text
+		}
+	}
+	if !errors.Is(err, io.EOF) || !was || last != "end ShutdownEventThread" {
+		t.Errorf("%v; it was the controller: %v; the last step is %s", err, was, last)
+	}
+}
+
+// Without a place to record there is no controller, and ZooKeeper stays as it was.
+func TestControlDoesNotStartWithoutAJournal(t *testing.T) {
+	l := keeper(t)
+	letter := filepath.Join(t.TempDir(), "letter")
+	if err := os.WriteFile(letter, []byte("Dear reader"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, why := range map[string]string{letter: "no recording of kstate", filepath.Join(t.TempDir(), "none", "j"): "no such file or directory"} {
+		o := kstate(t, "control", "--headless", "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0", "--journal", path)
+		o.check(t, exitError, "", why)
+		if !strings.Contains(o.err, "a controller always records") {
+			t.Error(o.err)
+		}
+	}
+	if _, code := l.Store().Exists(model.BrokersPath); code == 0 {
+		t.Error("the paths of a cluster were made")
+	}
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("HOME", "")
+	kstate(t, "control", "--headless", "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0").check(t, exitError, "", "say where with --journal FILE")
+	kstate(t, "lab", "--brokers", "0", "--headless", "--journal", "x").check(t, exitUsage, "", "no controller")
+}
