@@ -110,7 +110,7 @@ func runControl(inv *invocation) error {
 	}
 	self := c.outside.Self()
 	status, _ := c.recorded.Status()
-	fmt.Fprintf(inv.console.err, "kstate: controller %d, listening on %s, recording to %s\n", c.id, endpoints(self), status.Path)
+	fmt.Fprintf(inv.console.err, "kstate: controller %d, listening on %s\nkstate: recording to %s\n", c.id, endpoints(self), status.Path)
 	session := c.start(self, log, cancel)
 	running, end := context.WithCancel(context.Background())
 	var loop sync.WaitGroup
