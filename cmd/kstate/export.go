@@ -15,8 +15,8 @@ func exportCommand() command {
 	return command{
 		name:    "export",
 		summary: "write the tree to a file, for --tree",
-		detail: `Every znode under the chroot is written, secrets in them included. Znodes that may not be read are listed as such.
-From a tree file it writes the same tree again, sorted and with its parents.`,
+		detail: `Every znode under the chroot is written but delegation tokens; settings that are secrets (passwords, SCRAM credentials, JAAS, keys) are left out of theirs.
+Znodes that may not be read are listed as such. From a tree file it writes the same tree again, sorted and with its parents.`,
 		flags: append(sourceFlags(), flag{name: "out", kind: isFile, value: "FILE", usage: "the file to write (- is standard output); an existing one is replaced when all is written"}),
 		run: func(inv *invocation) error {
 			if !inv.has("out") {
@@ -26,16 +26,25 @@ From a tree file it writes the same tree again, sorted and with its parents.`,
 			if err != nil {
 				return err
 			}
+			secrets := f.DropSecrets()
 			if inv.text("out") == "-" {
 				return tree.Write(inv.console.out, f)
 			}
 			if err := writeFile(inv.text("out"), func(w io.Writer) error { return tree.Write(w, f) }); err != nil {
 				return err
 			}
-			fmt.Fprintf(inv.console.err, "kstate: %d znodes written to %s\n", len(f.Znodes), inv.text("out"))
+			fmt.Fprintf(inv.console.err, "kstate: %d znodes written to %s%s\n", len(f.Znodes), inv.text("out"), withoutSecrets(secrets))
 			return nil
 		},
 	}
+}
+
+// withoutSecrets is what a message adds about the znodes that held secrets.
+func withoutSecrets(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; secrets of %d znodes left out", n)
 }
 
 func readAll(inv *invocation) (*tree.File, error) {
@@ -51,10 +60,15 @@ func readAll(inv *invocation) (*tree.File, error) {
 		return nil, err
 	}
 	defer conn.Close()
+	return readLive(inv, conn, nil)
+}
+
+// readLive reads everything under the chroot.
+func readLive(inv *invocation, conn *zkwatch.Conn, progress func(zkwatch.Progress)) (*tree.File, error) {
 	if err := conn.RequireKafka(inv.ctx); err != nil {
 		return nil, liveError(err)
 	}
-	znodes, err := conn.ReadTree(inv.ctx, nil, nil)
+	znodes, err := conn.ReadTree(inv.ctx, nil, progress)
 	if err != nil {
 		return nil, liveError(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"kstate/internal/lab"
 	"kstate/internal/lab/zkserver"
 	"kstate/internal/live"
+	"kstate/internal/tree"
 	"kstate/model"
 	"kstate/zkwatch"
 )
@@ -44,11 +45,12 @@ func labCommand() command {
 			{name: "brokers", kind: isNumber, most: mostBrokers, value: "N", usage: "start N brokers (default 3); 0 starts the ZooKeeper server alone"},
 			{name: "paused", usage: "hold at the controller's first step"},
 			{name: "tree", kind: isFile, value: "FILE", usage: "start from a tree file, with simulated brokers in the place of those registered in it"},
+			{name: "fork", kind: isText, value: "HOST:PORT[,...]/CHROOT", usage: "start from a copy of a live cluster's tree, which is only read, with simulated brokers in the place of those registered there"},
 			{name: "zookeeper-port", kind: isNumber, most: 65535, value: "N", usage: "port of the embedded ZooKeeper (default 0: any; it is printed)"},
 			{name: "zookeeper-tick", kind: isNumber, most: mostTick, value: "MS", usage: "tickTime of the embedded ZooKeeper (default 2000)"},
 			{name: "zookeeper-data", kind: isDir, value: "DIR", usage: "keep the embedded ZooKeeper's content there, and read it back at the start"},
 			journalFlag, journalSizeFlag, stateChangeLogFlag,
-		}, dashboardFlags()...),
+		}, append(dashboardFlags(), forkFlags()...)...),
 		run: runLab,
 	}
 }
@@ -62,19 +64,25 @@ func runLab(inv *invocation) error {
 	if inv.has("journal") && opt.Brokers == 0 {
 		return inv.misuse("--journal: without brokers there is no controller whose steps could be recorded")
 	}
-	if inv.has("tree") {
-		znodes, err := labTree(inv)
-		if err != nil {
+	source := ""
+	switch err := forkMisuse(inv); {
+	case err != nil:
+		return err
+	case inv.has("tree"):
+		if opt.Znodes, err = labTree(inv); err != nil {
 			return err
 		}
-		opt.Znodes = znodes
+	case inv.has("fork"):
+		if opt.Znodes, source, err = fork(inv); err != nil {
+			return err
+		}
 	}
 	log, closeLog, err := openLog(inv, "state-change-log")
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	b := &bench{opt: opt, config: engine.DefaultConfig(labControllerID), paused: inv.has("paused"), log: log}
+	b := &bench{opt: opt, source: source, config: engine.DefaultConfig(labControllerID), paused: inv.has("paused"), log: log}
 	defer b.end()
 	if opt.Brokers == 0 {
 		return b.serveZooKeeper(inv)
@@ -86,7 +94,7 @@ func runLab(inv *invocation) error {
 		return err
 	}
 	fmt.Fprintf(inv.console.err, "kstate: the lab's ZooKeeper is at %s\n", b.lab.Addr())
-	recorded, err := openJournal(inv, "", journal.Header{Mode: model.LabMode, Source: b.lab.Addr(), ClusterID: lab.ClusterID})
+	recorded, err := openJournal(inv, "", journal.Header{Mode: model.LabMode, Source: b.sourceOf(b.lab), ClusterID: b.lab.ClusterID()})
 	if err != nil {
 		return err
 	}
@@ -107,21 +115,28 @@ func labTree(inv *invocation) ([]zkserver.Znode, error) {
 	if err != nil {
 		return nil, err
 	}
+	return labZnodes(f), nil
+}
+
+// labZnodes are those of a tree that a lab can hold: what belonged to sessions,
+// but for the registrations that stand-ins take over, went with them.
+func labZnodes(f *tree.File) []zkserver.Znode {
 	znodes := []zkserver.Znode{}
 	for i := range f.Znodes {
 		z := &f.Znodes[i]
 		path, ok := model.StripChroot(f.Chroot, z.Path)
-		if !ok || path == "/" || z.Error != "" {
+		if !ok || path == "/" || z.Error != "" || z.Ephemeral && model.ParsePath(path).Kind != model.BrokerZnode {
 			continue
 		}
 		znodes = append(znodes, zkserver.Znode{Path: path, Data: z.Data, Version: z.Version, Czxid: z.Czxid})
 	}
-	return znodes, nil
+	return znodes
 }
 
 // bench is a lab with its controller on it.
 type bench struct {
 	opt    lab.Options
+	source string // of a copy, as the screen says it; empty: none
 	config engine.Config
 	paused bool
 	log    io.Writer
@@ -157,7 +172,7 @@ func (b *bench) start(ctx context.Context) (debugger.Options, error) {
 		return debugger.Options{}, errors.Join(err, l.Close())
 	}
 	id := l.ReserveID(b.config.ID)
-	out, err := live.Dial(ctx, live.Options{ControllerID: id, Listener: "PLAINTEXT", ClusterID: lab.ClusterID, OnInput: b.input,
+	out, err := live.Dial(ctx, live.Options{ControllerID: id, Listener: l.Listener(), ClusterID: l.ClusterID(), OnInput: b.input,
 		ZooKeeper: zkwatch.Options{Servers: l.Addr(), SessionTimeout: 2 * b.opt.TickTime, Gate: zkwatch.Controller()}})
 	if err != nil {
 		return debugger.Options{}, err
@@ -166,16 +181,24 @@ func (b *bench) start(ctx context.Context) (debugger.Options, error) {
 	b.outside = out
 	b.mu.Unlock()
 	cfg := b.config
-	cfg.ID = id
+	cfg.ID, cfg.InterBrokerListener = id, l.Listener()
 	self := out.Self()
 	cfg.Self = &self
 	eng := engine.New(cfg)
-	options := debugger.Options{Engine: eng, Env: out, Mode: model.LabMode, Source: l.Addr(), Operate: l.Operate, Reset: b.reset,
+	options := debugger.Options{Engine: eng, Env: out, Mode: model.LabMode, Source: b.sourceOf(l), Operate: l.Operate, Reset: b.reset,
 		Peek: out.Peek, Explain: explainMemory, Channels: out.Channels.Snapshot, Brokers: l.Brokers, Connection: out.Connection, SessionID: out.SessionID, Expired: out.Conn.Proceed, Viewed: out.Viewed, Paused: b.paused}
 	if b.log != nil {
 		options.Recorded = (&debugger.StateChangeLog{W: b.log, ControllerID: id, Epoch: eng.Epoch}).Record
 	}
 	return options, nil
+}
+
+// sourceOf is what the screen says the cluster is.
+func (b *bench) sourceOf(l *lab.Lab) string {
+	if b.source == "" {
+		return l.Addr()
+	}
+	return l.Addr() + " " + b.source
 }
 
 func (b *bench) session(options debugger.Options) *debugger.Session {

@@ -167,6 +167,11 @@ func dial(inv *invocation) (*zkwatch.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	return dialFor(inv, opt)
+}
+
+// dialFor connects within the session timeout.
+func dialFor(inv *invocation, opt zkwatch.Options) (*zkwatch.Conn, error) {
 	ctx, cancel := context.WithTimeout(inv.ctx, opt.SessionTimeout)
 	defer cancel()
 	conn, err := zkwatch.Dial(ctx, opt)
@@ -176,12 +181,15 @@ func dial(inv *invocation) (*zkwatch.Conn, error) {
 	return conn, nil
 }
 
-func zookeeperOptions(inv *invocation) (zkwatch.Options, error) {
+func zookeeperOptions(inv *invocation) (zkwatch.Options, error) { return optionsOf(inv, "zookeeper") }
+
+// optionsOf are those of a read-only connection to the address that a flag gives.
+func optionsOf(inv *invocation, flag string) (zkwatch.Options, error) {
 	timeout := time.Duration(inv.number("zookeeper-timeout", int(zkwatch.DefaultSessionTimeout/time.Millisecond))) * time.Millisecond
-	opt := zkwatch.Options{Servers: inv.text("zookeeper"), SessionTimeout: timeout,
+	opt := zkwatch.Options{Servers: inv.text(flag), SessionTimeout: timeout,
 		ReadRate: inv.number("read-rate", 0), Gate: zkwatch.ReadOnly()}
 	if _, err := zkwatch.ParseServers(opt.Servers); err != nil {
-		return opt, inv.misuse("--zookeeper: %v", err)
+		return opt, inv.misuse("--%s: %v", flag, err)
 	}
 	var err error
 	if opt.TLS, err = tlsConfig(inv); err != nil {

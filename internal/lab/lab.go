@@ -34,7 +34,7 @@ type Options struct {
 // shortest that the server grants, so that a killed broker is seen soon.
 const brokerSession = 2
 
-// ClusterID is the lab's /cluster/id.
+// ClusterID is the /cluster/id of a lab whose first content has none.
 const ClusterID = "a3N0YXRlLWxhYi1jbHVzdA"
 
 // Lab is a running ZooKeeper server with brokers.
@@ -44,6 +44,9 @@ type Lab struct {
 	server  *zkserver.Server
 	brokers *broker.Cluster
 	addr    string
+
+	standIns map[int32]standIn // by id: what the registrations of the first content said
+	listener string            // the name by which brokers and controller find each other
 
 	mu       sync.Mutex
 	last     int32 // highest broker id so far
@@ -55,7 +58,7 @@ func Start(ctx context.Context, opt Options) (*Lab, error) {
 	if opt.TickTime == 0 {
 		opt.TickTime = 2 * time.Second
 	}
-	l := &Lab{opt: opt, reserved: -1}
+	l := &Lab{opt: opt, reserved: -1, listener: defaultListener}
 	if err := l.openStore(); err != nil {
 		return nil, err
 	}
@@ -137,11 +140,13 @@ func (l *Lab) populate(ctx context.Context) error {
 		ids = append(ids, int32(i+1))
 	}
 	if l.opt.Znodes != nil {
+		if !fresh {
+			return fmt.Errorf("the data directory %s holds a cluster already: a tree needs an empty one", l.opt.DataDir)
+		}
 		var znodes []zkserver.Znode
-		if ids, znodes = standIns(l.opt.Znodes); fresh {
-			if err := l.store.Load(znodes); err != nil {
-				return err
-			}
+		ids, znodes = l.takeOver(l.opt.Znodes)
+		if err := l.store.Load(znodes); err != nil {
+			return err
 		}
 	}
 	for _, path := range model.PersistentPaths() {
@@ -168,22 +173,6 @@ func (l *Lab) populate(ctx context.Context) error {
 		return nil
 	}
 	return l.brokers.Start(ctx, ids...)
-}
-
-// standIns are the ids of the brokers registered in a tree, in order, and the
-// tree without what belonged to sessions that are not here.
-func standIns(znodes []zkserver.Znode) (ids []int32, kept []zkserver.Znode) {
-	for _, z := range znodes {
-		switch ref := model.ParsePath(z.Path); ref.Kind {
-		case model.BrokerZnode:
-			ids = append(ids, ref.Broker)
-		case model.ControllerZnode:
-		default:
-			kept = append(kept, z)
-		}
-	}
-	slices.Sort(ids)
-	return ids, kept
 }
 
 // ReserveID finds the lowest id from a number on that no broker has, for a
@@ -213,7 +202,7 @@ func (l *Lab) add(id int32) error {
 	if l.brokers.Broker(id) != nil {
 		return nil
 	}
-	_, err := l.brokers.Add(id, l.settings())
+	_, err := l.brokers.Add(id, l.settings(id))
 	return err
 }
 
@@ -238,8 +227,9 @@ func (l *Lab) assigned() []int32 {
 	return slices.Compact(ids)
 }
 
-func (l *Lab) settings() broker.Settings {
-	return broker.Settings{SessionTimeout: brokerSession * l.opt.TickTime, AwaitOldRegistration: true,
+func (l *Lab) settings(id int32) broker.Settings {
+	own := l.standIns[id]
+	return broker.Settings{Listener: l.listener, Aliases: own.aliases, Rack: own.rack, SessionTimeout: brokerSession * l.opt.TickTime, AwaitOldRegistration: true,
 		CatchUp: 500 * time.Millisecond, ReplicaLagTime: 2 * time.Second, ControlledShutdownBackoff: time.Second}
 }
 

@@ -204,13 +204,20 @@ func (r *run) clusterID() (string, error) {
 // Kafka: BrokerIdZNode.encode.
 func (b *Broker) registration(e model.Endpoint, now int64) ([]byte, error) {
 	version := b.set.InterBrokerProtocol.BrokerZnodeVersion()
+	endpoints, protocols := []string{e.String()}, map[string]string{e.Listener: e.Protocol}
+	for _, name := range b.set.Aliases {
+		also := e
+		also.Listener = name
+		endpoints = append(endpoints, also.String())
+		protocols[name] = e.Protocol
+	}
 	x := map[string]any{"version": version, "host": e.Host, "port": e.Port, "jmx_port": -1,
-		"timestamp": strconv.FormatInt(now, 10), "endpoints": []string{e.String()}}
+		"timestamp": strconv.FormatInt(now, 10), "endpoints": endpoints}
 	if b.set.Rack != "" && version >= 3 {
 		x["rack"] = b.set.Rack
 	}
 	if version >= 4 {
-		x["listener_security_protocol_map"] = map[string]string{e.Listener: e.Protocol}
+		x["listener_security_protocol_map"] = protocols
 	}
 	if version >= 5 {
 		x["features"] = map[string]any{}

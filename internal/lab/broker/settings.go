@@ -17,11 +17,12 @@ type Settings struct {
 	// versions it takes. Default: 3.9, whatever the protocol.
 	Release model.InterBrokerProtocol
 
-	Host     string // address to listen on and to register; default 127.0.0.1
-	Port     int32  // default: any; a restart tries the port that it had
-	Listener string // name of the one listener; default PLAINTEXT
-	Rack     string // default: none
-	LogDirs  int    // number of log directories; default 1
+	Host     string   // address to listen on and to register; default 127.0.0.1
+	Port     int32    // default: any; a restart tries the port that it had
+	Listener string   // name of the one listener; default PLAINTEXT
+	Aliases  []string // further names under which it is registered
+	Rack     string   // default: none
+	LogDirs  int      // number of log directories; default 1
 
 	SessionTimeout time.Duration // zookeeper.session.timeout.ms; default 18s
 	// AwaitOldRegistration: at a start, wait for a registration that an earlier
