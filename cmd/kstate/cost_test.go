@@ -134,6 +134,8 @@ func costMain(role string) int {
 		err = serveRole()
 	case what == "observe":
 		err = observeRole(addr, w, h)
+	case what == "lab":
+		err = labRole(w, h, addr)
 	default:
 		err = screenRole(what, w, h)
 	}
