@@ -39,7 +39,7 @@ type PlanCheck struct {
 func (p *Plan) Refused() string {
 	for i := range p.Checks {
 		if c := &p.Checks[i]; !c.OK {
-			return c.What + ": " + c.Saw
+			return "required is that " + c.What + ", but " + c.Saw
 		}
 	}
 	return ""

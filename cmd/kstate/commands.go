@@ -16,8 +16,12 @@ func commands() []command {
 	}, whyCommands(), []command{
 		topicsListCommand(),
 		topicsDescribeCommand(),
+	}, topicsChangeCommands(), []command{
 		failoverCommand(),
 		electPreviewCommand(),
+		electRunCommand(),
+		reassignCommand(),
+		controllerMoveCommand(),
 		exportCommand(),
 		completionCommand(),
 		versionCommand(),

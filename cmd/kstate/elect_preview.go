@@ -13,10 +13,7 @@ import (
 )
 
 func electPreviewCommand() command {
-	var words []string
-	for _, s := range model.Strategies {
-		words = append(words, s.String())
-	}
+	words := strategyWords()
 	return command{
 		name:    "elect preview",
 		summary: "the outcome of an election for each partition, as a controller that took over now would answer",

@@ -56,7 +56,7 @@ func TestCommandLinesThatMeanNothing(t *testing.T) {
 		args, want string
 	}{
 		{"nonsense", `"nonsense" is not a command`},
-		{"topics", "one of topics list, topics describe"},
+		{"topics", "one of topics list, topics describe, topics create, topics alter, topics delete"},
 		{"state", "which cluster? Give --zookeeper or --tree"},
 		{"state --tree a --zookeeper b:1", "--zookeeper and --tree: give one of them"},
 		{"state --tree", "--tree wants a value: FILE"},
@@ -387,7 +387,7 @@ func TestBashCompletion(t *testing.T) {
 		want []string
 	}{
 		{"kstate sta", []string{"state"}},
-		{"kstate topics ", []string{"describe", "list"}},
+		{"kstate topics ", []string{"alter", "create", "delete", "describe", "list"}},
 		{"kstate topics des", []string{"describe"}},
 		{"kstate topics describe --una", []string{"--unavailable-partitions"}},
 		{"kstate state --js", []string{"--json"}},

@@ -19,11 +19,12 @@ import (
 // controlSettings are what a controller is started with, by Kafka's names.
 type controlSettings struct {
 	engine         engine.Config
-	zookeeper      zkwatch.Options // session timeout, window, ACLs
-	connect        string          // zookeeper.connect
-	clusterID      string          // what /cluster/id says
-	requestTimeout time.Duration   // controller.socket.timeout.ms
-	rack           string          // broker.rack
+	zookeeper      zkwatch.Options   // session timeout, window, ACLs
+	connect        string            // zookeeper.connect
+	clusterID      string            // what /cluster/id says
+	requestTimeout time.Duration     // controller.socket.timeout.ms
+	rack           string            // broker.rack
+	given          map[string]string // by setting: who gave it
 	protocols      map[string]string
 	all            map[string]string // as they were given, secrets among them
 }
@@ -170,7 +171,7 @@ func readSettings(inv *invocation) (*controlSettings, error) {
 		}
 		values[k], where[k] = v, "--override"
 	}
-	s.all = values
+	s.all, s.given = values, where
 	keys := slices.Sorted(maps.Keys(values))
 	keys = slices.DeleteFunc(keys, func(k string) bool { return slices.Contains(settingOrder, k) })
 	for _, k := range settingOrder {

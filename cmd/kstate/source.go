@@ -163,10 +163,16 @@ func liveError(err error) error {
 }
 
 func dial(inv *invocation) (*zkwatch.Conn, error) {
+	return dialWith(inv, func(*zkwatch.Options) {})
+}
+
+// dialWith connects with options beyond those that the flags give.
+func dialWith(inv *invocation, change func(*zkwatch.Options)) (*zkwatch.Conn, error) {
 	opt, err := zookeeperOptions(inv)
 	if err != nil {
 		return nil, err
 	}
+	change(&opt)
 	return dialFor(inv, opt)
 }
 

@@ -6,16 +6,14 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"kstate/model"
 )
 
 // Audit is a file that says what was written to clusters, when and by whom: one
-// JSON object a line, one before and one after each write. It is appended to,
+// JSON object a line, one before and one after each write, and one of its end. It is appended to,
 // and on the disk before the write is sent.
 type Audit struct {
 	mu   sync.Mutex
@@ -66,7 +64,7 @@ func (a *Audit) Close() error { return a.file.Close() }
 // auditRecord is a line of the file.
 type auditRecord struct {
 	At        string       `json:"at"`
-	Stage     string       `json:"stage"` // intent, outcome
+	Stage     string       `json:"stage"` // intent, outcome, end
 	By        string       `json:"by"`
 	Process   int          `json:"process"`
 	Plan      uint64       `json:"plan"` // joins intent and outcome of a process
@@ -97,10 +95,10 @@ func (a *Audit) Intent(p *model.Plan, session int64) error {
 			out.Version = &w.Op.Version
 		}
 		if !w.Before.Missing && w.Op.Kind != model.OpCheck {
-			out.Old = Masked(w.Op.Path, w.Before.Data)
+			out.Old = model.MaskedPayload(w.Op.Path, w.Before.Data)
 		}
 		if w.Op.Kind == model.OpCreate || w.Op.Kind == model.OpSet {
-			out.New = Masked(w.Op.Path, w.Op.Data)
+			out.New = model.MaskedPayload(w.Op.Path, w.Op.Data)
 		}
 		r.Writes = append(r.Writes, out)
 	}
@@ -108,9 +106,16 @@ func (a *Audit) Intent(p *model.Plan, session int64) error {
 	return a.write(r)
 }
 
-// Outcome writes down what came of it.
+// Outcome writes down whether it was written.
 func (a *Audit) Outcome(p *model.Plan, session int64, text string) error {
 	r := a.record(p, "outcome", session)
+	r.Outcome = text
+	return a.write(r)
+}
+
+// End writes down what was seen of it last.
+func (a *Audit) End(p *model.Plan, session int64, text string) error {
+	r := a.record(p, "end", session)
 	r.Outcome = text
 	return a.write(r)
 }
@@ -138,35 +143,4 @@ func (a *Audit) write(r *auditRecord) error {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	return nil
-}
-
-// Masked is a payload for people to read: nil for null data, settings that may be
-// secrets with *** in the place of their values, what is no text as hexadecimal.
-func Masked(path string, data []byte) *string {
-	if data == nil {
-		return nil
-	}
-	text := string(data)
-	if ref := model.ParsePath(path); ref.Kind == model.ConfigEntityZnode {
-		if config, err := model.DecodeConfig(path, data); err == nil && maskConfig(config) {
-			text = string(model.EncodeConfig(config))
-		}
-	}
-	if !utf8.ValidString(text) {
-		text = fmt.Sprintf("%x", data)
-	}
-	return &text
-}
-
-// maskConfig hides the values of settings that may be secrets.
-func maskConfig(config map[string]string) (found bool) {
-	for key := range config {
-		lower := strings.ToLower(key)
-		for _, word := range []string{"password", "secret", "jaas", "token", "credential", ".key"} {
-			if strings.Contains(lower, word) {
-				config[key], found = "***", true
-			}
-		}
-	}
-	return found
 }

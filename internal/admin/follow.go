@@ -101,9 +101,9 @@ func (w *leaderWait) Look(s *tree.Survey, _ time.Time) Outlook {
 	}
 	total := int(w.to - w.from)
 	if led == total {
-		return Outlook{State: "done", Result: Done, Text: fmt.Sprintf("%s have a leader", plural(total, "partition"))}
+		return Outlook{State: "done", Result: Done, Text: fmt.Sprintf("%d of %d partitions have a leader", total, total)}
 	}
-	return Outlook{State: "running", Text: fmt.Sprintf("%d of %s have a leader; the first without: %s", led, plural(total, "partition"), none)}
+	return Outlook{State: "running", Text: fmt.Sprintf("%d of %d partitions have a leader; the first without: %s", led, total, none)}
 }
 
 func plural(n int, what string) string {
@@ -174,7 +174,7 @@ func (f *election) Look(s *tree.Survey, now time.Time) Outlook {
 		}
 		out = append(out, o)
 	}
-	text := fmt.Sprintf("%d of %s are led by their preferred replica", moved, plural(len(f.list), "partition"))
+	text := fmt.Sprintf("%d of %d partitions are led by their preferred replica", moved, len(f.list))
 	switch {
 	case there:
 		return Outlook{State: "running", Text: "the request is there; " + text}
@@ -257,7 +257,7 @@ func (f *reassignment) Look(s *tree.Survey, now time.Time) Outlook {
 			stays = fmt.Sprintf("%s is on %s", e.TopicPartition, idsOrNone(a.Replicas))
 		}
 	}
-	text := fmt.Sprintf("%d of %s moved", done, plural(len(f.list), "partition"))
+	text := fmt.Sprintf("%d of %d partitions moved", done, len(f.list))
 	switch {
 	case moving != "":
 		return Outlook{State: "running", Text: text + "; " + moving}

@@ -11,6 +11,26 @@ import (
 // given or all of it; without a topic, for all partitions that another broker
 // leads. Kafka: PreferredReplicaLeaderElectionCommand.
 func (p *Planner) Elect(topic string, partitions []int32) (*Plan, error) {
+	return p.elect(topic, partitions, func(d *draft, list []model.TopicPartition) {
+		if !d.noneRequested(model.PreferredReplicaElectionPath, "election") {
+			return
+		}
+		d.parents(model.PreferredReplicaElectionPath)
+		d.create(model.PreferredReplicaElectionPath, model.EncodePreferredReplicaElection(list))
+		d.checkSize()
+		d.plan.Follow = "the request, until the controller has removed it, and who leads then"
+		d.plan.Watch = []string{model.PreferredReplicaElectionPath, model.BrokerIDsPath, model.ControllerPath}
+		if topic != "" {
+			d.plan.Watch = append(d.plan.Watch, model.TopicPath(topic))
+		} else {
+			d.plan.Watch = append(d.plan.Watch, model.TopicsPath)
+		}
+		d.plan.follower = func() Follower { return &election{list: list} }
+	})
+}
+
+// elect plans an election of preferred leaders; request says how it is asked for.
+func (p *Planner) elect(topic string, partitions []int32, request func(*draft, []model.TopicPartition)) (*Plan, error) {
 	what, confirm := "elect preferred leaders of all partitions", ""
 	if topic != "" {
 		what, confirm = "elect preferred leaders of topic "+topic, topic
@@ -22,8 +42,7 @@ func (p *Planner) Elect(topic string, partitions []int32) (*Plan, error) {
 	if confirm == "" {
 		d.confirmCluster()
 	}
-	d.noneRequested(model.PreferredReplicaElectionPath, "election")
-	list, total := d.toElect(topic, partitions)
+	list, total := d.toElectWith(topic, partitions, preferredOutcome)
 	if d.refused() {
 		return d.done()
 	}
@@ -31,17 +50,7 @@ func (p *Planner) Elect(topic string, partitions []int32) (*Plan, error) {
 		d.plan.Nothing = fmt.Sprintf("of %d partitions each is led by its preferred replica already", total)
 		return d.done()
 	}
-	d.parents(model.PreferredReplicaElectionPath)
-	d.create(model.PreferredReplicaElectionPath, model.EncodePreferredReplicaElection(list))
-	d.checkSize()
-	d.plan.Follow = "the request, until the controller has removed it, and who leads then"
-	d.plan.Watch = []string{model.PreferredReplicaElectionPath, model.BrokerIDsPath, model.ControllerPath}
-	if topic != "" {
-		d.plan.Watch = append(d.plan.Watch, model.TopicPath(topic))
-	} else {
-		d.plan.Watch = append(d.plan.Watch, model.TopicsPath)
-	}
-	d.plan.follower = func() Follower { return &election{list: list} }
+	request(d, list)
 	return d.done()
 }
 
@@ -61,9 +70,12 @@ func (d *draft) noneRequested(path, kind string) bool {
 	return d.check("no "+kind+" is requested", false, "%s is there (version %d): the controller has not finished the last one; wait, or see what it holds (kstate why controller)", path, z.Stat.Version)
 }
 
-// toElect lists the partitions that are not led by their preferred replica, and
-// says of each what is to be expected.
-func (d *draft) toElect(topic string, partitions []int32) (list []model.TopicPartition, total int) {
+// outcome is what an election of a partition gives; empty when it needs none.
+type outcome func(state *model.LeaderIsrAndControllerEpoch, replicas, live []int32) string
+
+// toElectWith lists the partitions that need the election, and says of each what
+// is to be expected.
+func (d *draft) toElectWith(topic string, partitions []int32, of outcome) (list []model.TopicPartition, total int) {
 	topics := []string{topic}
 	if topic == "" {
 		topics = d.children(model.TopicsPath)
@@ -84,7 +96,7 @@ func (d *draft) toElect(topic string, partitions []int32) (list []model.TopicPar
 		} else if z := d.get(model.TopicPath(name)); !z.Missing {
 			a, _, _ = model.DecodeTopic(z.Path, z.Data)
 		}
-		n, found := d.electable(name, &a, partitions, live)
+		n, found := d.electable(name, &a, partitions, live, of)
 		list, total = append(list, found...), total+n
 	}
 	return list, total
@@ -99,7 +111,7 @@ func (d *draft) allThere(topic string, a *model.TopicAssignment, partitions []in
 }
 
 // electable reads the states of a topic's partitions.
-func (d *draft) electable(topic string, a *model.TopicAssignment, partitions []int32, live []int32) (total int, list []model.TopicPartition) {
+func (d *draft) electable(topic string, a *model.TopicAssignment, partitions, live []int32, of outcome) (total int, list []model.TopicPartition) {
 	var paths []string
 	var tps []model.TopicPartition
 	for i := range a.Partitions {
@@ -115,10 +127,12 @@ func (d *draft) electable(topic string, a *model.TopicAssignment, partitions []i
 			continue
 		case z.Missing || !present || err != nil:
 			d.expect("%s: it has no usable state znode, so nobody is elected", tps[i])
-		case state.Leader == replicas.Replicas[0]:
-			continue
 		default:
-			d.expect("%s: %s", tps[i], preferredOutcome(&state, replicas.Replicas[0], live))
+			text := of(&state, replicas.Replicas, live)
+			if text == "" {
+				continue
+			}
+			d.expect("%s: %s", tps[i], text)
 		}
 		list = append(list, tps[i])
 	}
@@ -136,7 +150,11 @@ func (d *draft) expect(format string, args ...any) {
 	}
 }
 
-func preferredOutcome(state *model.LeaderIsrAndControllerEpoch, preferred int32, live []int32) string {
+func preferredOutcome(state *model.LeaderIsrAndControllerEpoch, replicas, live []int32) string {
+	preferred := replicas[0]
+	if state.Leader == preferred {
+		return ""
+	}
 	from := fmt.Sprintf("leader %s", leaderName(state.Leader))
 	if why := notElectable(state, preferred, live); why != "" {
 		return from + " stays: " + why

@@ -155,7 +155,7 @@ func TestWhatIsRefused(t *testing.T) {
 		plan     planning
 		want     string
 	}{
-		"an illegal name":           {world(), Settings{}, creates(model.CreateTopic{Topic: "a b", Partitions: 1, ReplicationFactor: 1}), "the name is legal: "},
+		"an illegal name":           {world(), Settings{}, creates(model.CreateTopic{Topic: "a b", Partitions: 1, ReplicationFactor: 1}), "the name is legal, but topic name"},
 		"a topic that exists":       {world(), Settings{}, creates(model.CreateTopic{Topic: "t", Partitions: 1, ReplicationFactor: 1}), "/brokers/topics/t is there"},
 		"a name that collides":      {world("/brokers/topics/a.b", `{"version":1,"partitions":{"0":[1]}}`), Settings{}, creates(model.CreateTopic{Topic: "a_b", Partitions: 1, ReplicationFactor: 1}), "topic a.b does"},
 		"a topic being deleted":     {world("/admin/delete_topics/new", ""), Settings{}, creates(valid), "/admin/delete_topics/new is there"},

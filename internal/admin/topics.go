@@ -301,7 +301,9 @@ func (p *Planner) DeleteTopic(topic string) (*Plan, error) {
 	if !ok {
 		return d.done()
 	}
-	d.check("it is not Kafka's own", !model.IsInternalTopic(topic), "%s", topic)
+	if model.IsInternalTopic(topic) {
+		d.check("the topic is not Kafka's own", false, "%s is", topic)
+	}
 	d.notDeleted(topic)
 	d.checkDeletion()
 	d.deletionWaits(topic, &a)

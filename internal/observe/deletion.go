@@ -70,6 +70,7 @@ type Deletion struct {
 	existed bool // the topic was there while the marker was
 	gone    bool // and was seen to go
 	waited  bool
+	begun   bool  // the controller was seen at work: its traces go before the topic does
 	stirred int64 // when anything last changed
 	trace   int   // what the controller's work had left behind then
 }
@@ -119,7 +120,7 @@ func (d *Deletion) judge(s *tree.Survey, at int64) DeletionStatus {
 	}
 	trace := d.traces(s.View(), t)
 	if trace != d.trace {
-		d.trace, d.stirred = trace, at
+		d.trace, d.stirred, d.begun = trace, at, d.begun || trace > 0
 	}
 	out := DeletionStatus{Topic: topic, State: DeletionQueued}
 	if reasons := s.IneligibleReasons(topic); len(reasons) > 0 && !d.gone {
@@ -135,10 +136,10 @@ func (d *Deletion) judge(s *tree.Survey, at int64) DeletionStatus {
 		out.Why = "no such topic: a controller drops the marker"
 	case d.waited:
 		out.State, out.Inferred, out.Why = DeletionRetrying, true, "what it waited for is over, and it is tried again"
-	case trace > 0:
+	case d.begun:
 		out.State, out.Why = DeletionRunning, "the partitions have no leader any more, their replicas are being deleted"
 	}
-	if d.existed && !d.gone && trace > 0 && at-d.stirred >= retryLimit {
+	if d.existed && !d.gone && d.begun && at-d.stirred >= retryLimit {
 		out.State, out.Inferred = DeletionRetrying, true
 		out.Why = "nothing blocks it, and for long nothing has changed: a broker has not confirmed, or the deletion failed there"
 	}
@@ -173,11 +174,11 @@ func (d *Deletion) vanished(at int64) DeletionStatus {
 		out.State, out.Why = DeletionDone, "the topic and its marker are gone"
 	case !d.existed:
 		out.State, out.Why = DeletionRefused, "there is no such topic, so the controller dropped the marker"
-	case d.trace == 0 && !d.waited && at-d.since < refusalLimit, d.status.Reasons != nil && d.status.Reasons[0] == model.DeleteTopicDisabled:
+	case !d.begun && !d.waited && at-d.since < refusalLimit, d.status.Reasons != nil && d.status.Reasons[0] == model.DeleteTopicDisabled:
 		out.State, out.Inferred, out.Why = DeletionRefused, true, "the marker went at once and the topic is untouched: delete.topic.enable is off at the controller"
 	default:
 		out.State, out.Inferred, out.Why = DeletionWithdrawn, true, "the marker was taken away and the topic is still there"
-		if d.trace > 0 {
+		if d.begun {
 			out.Why += "; the controller does not forget what it has begun: its partitions stay without a leader until another controller takes over"
 		}
 	}

@@ -45,6 +45,11 @@ func TestADeletionIsFollowedToItsEnd(t *testing.T) {
 	}{
 		"done": {"t", []act{{10, stopLeading}, {20, func(s *tree.Survey) { drop(s, "/brokers/topics/t") }}, {30, func(s *tree.Survey) { drop(s, marker) }}},
 			[]string{"queued", "running", "running", "done"}},
+		"its states go before it": {"t", []act{{10, stopLeading}, {20, func(s *tree.Survey) {
+			drop(s, "/brokers/topics/t/partitions/0/state")
+			drop(s, "/brokers/topics/t/partitions/1/state")
+		}}, {30, func(s *tree.Survey) { drop(s, "/brokers/topics/t") }}, {40, func(s *tree.Survey) { drop(s, marker) }}},
+			[]string{"queued", "running", "running", "done"}},
 		"waiting for a broker": {"t", []act{{10, func(s *tree.Survey) { drop(s, broker2) }}, {20, stopLeading}, {30_000, func(*tree.Survey) {}}, {30_010, func(s *tree.Survey) { put(s, broker2, cluster[broker2]) }},
 			{30_020, func(s *tree.Survey) { drop(s, "/brokers/topics/t") }}, {30_030, func(s *tree.Survey) { drop(s, marker) }}},
 			[]string{"queued", "waiting", "retrying", "running", "done"}},

@@ -39,9 +39,11 @@ var packages = map[string]rule{
 	"internal/observe":            {own: []string{"model", "zkwatch", "internal/tree", "internal/explain", "internal/shadow"}},
 	"internal/shadow":             {own: []string{"model", "engine"}},
 	"internal/admin":              {own: []string{"model", "engine", "zkwatch", "internal/tree", "internal/observe"}},
-	"internal/inquiry":            {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
-	"internal/live":               {own: []string{"model", "zkwatch", "internal/wire", "internal/security", "internal/handshake"}},
-	"internal/standin":            {own: []string{"model", "internal/lab/zkserver"}},
+	"internal/adminclient": {own: []string{"model", "internal/security", "internal/handshake"}, modules: []string{kmsg,
+		"github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kversion"}},
+	"internal/inquiry": {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
+	"internal/live":    {own: []string{"model", "zkwatch", "internal/wire", "internal/security", "internal/handshake"}},
+	"internal/standin": {own: []string{"model", "internal/lab/zkserver"}},
 
 	// The opponents must not share the controller's mistakes: only what runs
 	// them against it (sim, script) knows it.
