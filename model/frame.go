@@ -202,6 +202,24 @@ type JournalStatus struct {
 	Failing string // why the disk does not take it now; empty: it does
 }
 
+// Following is how far a controller that runs elsewhere is followed. What is
+// said of its memory is inferred.
+type Following struct {
+	On       bool
+	Why      string // why not
+	Diverged int    // subjects of which it did something else than was expected
+	// Deletions says how far the deletion of each queued topic has come: its
+	// state, a reason, and (where On) its replicas in their states of deletion.
+	Deletions map[string]DeletionProgress
+}
+
+// DeletionProgress is how far one topic's deletion has come, seen from outside.
+type DeletionProgress struct {
+	State    string // queued, running, waiting, retrying
+	Why      string
+	Replicas *[8]int // by ReplicaState, inferred; nil when not known
+}
+
 // Frame is everything a front end needs to draw one picture. Frames are values:
 // nothing in one changes after it was sent. A newer frame replaces an older one.
 type Frame struct {
@@ -217,8 +235,14 @@ type Frame struct {
 	Position    uint64 // of the step at hand; commands that step carry it
 	Connection  Connection
 	Controller  ControllerStatus
-	Progress    *Progress      // nil when nothing is being loaded
-	Journal     *JournalStatus // nil: nothing is recorded
+	Progress    *Progress // nil when nothing is being loaded
+	// Alert is what is wrong now and lasts, as a controller that does not answer;
+	// empty when nothing is.
+	Alert string
+	// Following is how the cluster's own controller is followed; nil where the
+	// engine is the controller.
+	Following *Following
+	Journal   *JournalStatus // nil: nothing is recorded
 
 	View    *View // the controller's memory; in observe mode what follows from the tree
 	Brokers []BrokerStatus

@@ -94,12 +94,32 @@ func (l *deletionList) draw(a area, f *model.Frame, focused bool) {
 			if k.set == model.IneligibleForDeletion {
 				x = a.put(x+2, y, warn, string(s.v.IneligibleReason(k.topic)))
 			}
-			a.put(x+2, y, faint, replicasByState(s.v.Topic(k.topic), a.w-x-2))
+			a.put(x+2, y, faint, progressOf(f, k, a.w-x-2))
 		}
 		if focused && k == l.cursor {
 			a.mark(y)
 		}
 	}
+}
+
+// progressOf says how far a topic's deletion has come. Beside another controller
+// the states of its replicas are inferred.
+func progressOf(f *model.Frame, k deletionRow, room int) string {
+	t := viewOf(f).Topic(k.topic)
+	if f.Following == nil || k.set != model.ToBeDeleted {
+		return replicasByState(t, room)
+	}
+	p, ok := f.Following.Deletions[k.topic]
+	if !ok {
+		return replicasByState(t, room)
+	}
+	text := p.State
+	if p.Replicas != nil {
+		text += " ~ " + replicasByState(&model.Topic{ReplicaCounts: *p.Replicas}, room-width(text)-3)
+	} else if p.Why != "" {
+		text += ": " + p.Why
+	}
+	return text
 }
 
 var deletionSetMeanings = map[model.DeletionSet]string{

@@ -126,14 +126,29 @@ func (d *dashboard) drawStepRow(a area) {
 	case f.Run == model.Paused:
 		x = a.put(x, 0, faint, "idle; the next event will be held")
 	case !f.Connection.Connected || f.Progress != nil: // that says it all
+	case f.Alert != "":
+		x = a.put(x, 0, alarm, " "+f.Alert+" ")
 	case f.Mode == model.ObserveMode:
-		x = a.put(x, 0, faint, "the tree, as it changes")
+		x = a.put(x, 0, faint, followingText(f.Following))
 	default:
 		x = a.put(x, 0, faint, "idle")
 	}
 	if w := width(f.StopReason); f.Run == model.Paused && x+reasonGap+w <= a.w {
 		a.put(a.w-w, 0, warn, f.StopReason)
 	}
+}
+
+// followingText says how much of the controller's memory is known.
+func followingText(f *model.Following) string {
+	switch {
+	case f == nil:
+		return "the tree, as it changes"
+	case !f.On:
+		return "the tree, as it changes; its controller is not followed: " + f.Why
+	case f.Diverged > 0:
+		return fmt.Sprintf("the tree, and its controller: ~ is inferred, %d diverged", f.Diverged)
+	}
+	return "the tree, and its controller: ~ is inferred"
 }
 
 // reasonGap parts the step at hand from why it is held. The reason is the first

@@ -13,6 +13,7 @@ func commands() []command {
 		observeCommand(),
 		controlCommand(),
 		stateCommand(),
+		watchCommand(),
 	}, whyCommands(), []command{
 		topicsListCommand(),
 		topicsDescribeCommand(),

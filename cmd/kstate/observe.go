@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"strconv"
+	"syscall"
 
+	"kstate/internal/debugger"
 	"kstate/internal/observe"
 	"kstate/internal/tree"
 	"kstate/model"
@@ -15,35 +20,88 @@ func observeCommand() command {
 	return command{
 		name:    "observe",
 		summary: "dashboard on a live cluster, read only, beside its own controller",
-		detail: "Counts, leaders, ISRs, brokers and deletion queues are what follows from the znodes; the controller's own memory cannot be seen from outside. " +
-			"The connection refuses every write.",
-		flags: append(zookeeperFlags(), dashboardFlags()...),
+		detail: "Counts, leaders, ISRs, brokers and deletion queues are what follows from the znodes. The controller's own memory cannot be seen from outside: a second controller, " +
+			"which writes nothing, follows it by what it does to the znodes. What of that is inferred is marked: ~ on the screen, (inferred) in the log.\n" +
+			"A controller that takes up nothing for 10 seconds is reported as not answering. The connection refuses every write.",
+		flags: append(append(zookeeperFlags(), stateChangeLogFlag), dashboardFlags()...),
 		run:   runObserve,
 	}
 }
 
 func runObserve(inv *invocation) error {
-	if !inv.has("zookeeper") {
-		return inv.misuse("which cluster? Give --zookeeper")
+	log, closeLog, err := openLog(inv, "state-change-log")
+	if err != nil {
+		return err
 	}
-	conn, err := dial(inv)
+	defer closeLog()
+	conn, err := openObserved(inv)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := requireCluster(inv.ctx, conn); err != nil {
-		return err
+	ctx, cancel := context.WithCancelCause(inv.ctx)
+	defer cancel(nil)
+	var o *observe.Observer
+	options := observe.Options{Conn: conn, Source: inv.text("zookeeper"), Config: tree.DefaultConfig()}
+	if log != nil {
+		lines := &debugger.StateChangeLog{W: log}
+		options.Recorded = func(r model.Record) {
+			c := o.Holder()
+			lines.ControllerID, lines.Epoch = c.ID, func() int32 { return c.Epoch }
+			lines.Record(r)
+			if err := lines.Err(); err != nil {
+				cancel(err)
+			}
+		}
 	}
-	ctx, cancel := context.WithCancel(inv.ctx)
-	defer cancel()
-	o := observe.New(observe.Options{Conn: conn, Source: inv.text("zookeeper"), Config: tree.DefaultConfig()})
+	o = observe.New(options)
 	failed := make(chan error, 1)
 	go func() { failed <- o.Run(ctx) }()
-	if err := show(inv, o); err != nil {
+	if inv.has("headless") {
+		tellNotices(inv.console.err, o.Frames())
+	} else if err := show(inv, o); err != nil {
 		return err
 	}
-	cancel()
-	return <-failed
+	cancel(nil)
+	return ended(ctx, <-failed)
+}
+
+// openObserved connects to the cluster that the flags name.
+func openObserved(inv *invocation) (*zkwatch.Conn, error) {
+	if !inv.has("zookeeper") {
+		return nil, inv.misuse("which cluster? Give --zookeeper")
+	}
+	conn, err := dial(inv)
+	if err != nil {
+		return nil, err
+	}
+	if err := requireCluster(inv.ctx, conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// ended is the error of a command that prints for as long as somebody reads.
+func ended(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); err == nil && why != nil && !errors.Is(why, context.Canceled) && !errors.Is(why, context.DeadlineExceeded) && !errors.Is(why, syscall.EPIPE) {
+		return why
+	}
+	return err
+}
+
+// tellNotices says what an operator without a screen must know, a line each,
+// until the frames end.
+func tellNotices(to io.Writer, frames <-chan model.Frame) {
+	last := uint64(0)
+	for f := range frames {
+		for _, n := range f.Notices {
+			if n.Seq > last {
+				last = n.Seq
+				fmt.Fprintf(to, "kstate: %s\n", visible(n.Text))
+			}
+		}
+	}
 }
 
 // requireCluster keeps a wrong chroot from looking like an empty cluster that is

@@ -28,11 +28,16 @@ const (
 	beatPeriod = time.Second
 )
 
-// Options of an Observer. All are required.
+// Options of an Observer. Conn, Source and Config are required.
 type Options struct {
 	Conn   *zkwatch.Conn
 	Source string // as the operator named the cluster
 	Config tree.Config
+	// Recorded is told of every record, in order, from the loop: changes of the
+	// tree, and what the controller's shadow did.
+	Recorded func(r model.Record)
+	// Told is told of every event, in order, from the loop.
+	Told func(e Event)
 }
 
 // Observer follows one cluster. Frames come from Frames, latest wins; commands
@@ -61,6 +66,12 @@ type Observer struct {
 
 	inspector inspector
 	why       explaining
+
+	following  following
+	deletions  deletions
+	silence    silence
+	controller model.ControllerStatus // as it was told last
+	zxid       int64                  // the newest transaction that was seen
 }
 
 // lost says since when changes are missed, and why.
@@ -73,7 +84,8 @@ type lost struct {
 func New(opt Options) *Observer {
 	return &Observer{opt: opt, frames: make(chan model.Frame, 1), cmds: make(chan model.Command, 64), done: make(chan struct{}),
 		survey: tree.NewSurvey(opt.Config), history: model.NewHistory(historyMax), dirty: true,
-		progress: &model.Progress{What: "connecting"}, inspector: newInspector(opt.Conn)}
+		progress: &model.Progress{What: "connecting"}, inspector: newInspector(opt.Conn),
+		following: newFollowing(), deletions: newDeletions(), silence: newSilence()}
 }
 
 // Frames yields the newest picture; older ones that nobody took are gone. It is
@@ -98,6 +110,7 @@ func (o *Observer) Run(ctx context.Context) error {
 		return err
 	}
 	defer mirror.Close()
+	defer o.following.start(ctx)()
 	tick := time.NewTicker(framePeriod)
 	defer tick.Stop()
 	for {
@@ -110,8 +123,11 @@ func (o *Observer) Run(ctx context.Context) error {
 			}
 			for part := range slices.Chunk(changes, sliceChanges) {
 				o.apply(part)
+				o.following.feed(part)
 				o.sendIfDue()
 			}
+		case <-o.following.bell:
+			o.heed()
 		case c := <-o.cmds:
 			o.command(c)
 		case in := <-o.inspector.read:
@@ -120,6 +136,7 @@ func (o *Observer) Run(ctx context.Context) error {
 		case <-tick.C:
 			o.inspector.look(o.lost == nil)
 			o.explainAnew()
+			o.lookAround()
 			o.sendIfDue()
 		}
 	}
@@ -155,6 +172,7 @@ func (o *Observer) apply(changes []zkwatch.Change) {
 				o.lost.why = c.Err.Error()
 			}
 			o.notice(model.Error, "changes are missed: "+o.lost.why)
+			o.tell(Event{Type: ConnectionEvent, At: now, What: "lost", Reason: o.lost.why})
 		default:
 			o.applyZnode(c, now)
 		}
@@ -171,11 +189,28 @@ func (o *Observer) whole(now int64) {
 		o.notice(model.Info, fmt.Sprintf("up to date again after %v", (time.Duration(now-o.lost.since)*time.Millisecond).Round(100*time.Millisecond)))
 		o.inspector.stale = true
 	}
+	first := !o.synced
 	o.synced, o.lost = true, nil
 	o.alarm = alarm{}
+	o.tell(Event{Type: ConnectionEvent, At: now, What: "synced"})
+	if first {
+		o.silence.begin(o.survey)
+		o.deletions.begin(o, now)
+	}
+	o.silence.takeover(partitionsOf(o.survey.View()), now)
+	o.tellController(now)
 }
 
-func (o *Observer) applyZnode(c *zkwatch.Change, now int64) {
+func partitionsOf(v *model.View) int {
+	n := 0
+	for _, c := range v.PartitionCounts {
+		n += c
+	}
+	return n
+}
+
+// znodeOf is a change of the mirror as a znode.
+func znodeOf(c *zkwatch.Change) model.Znode {
 	z := model.Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Missing: c.Deleted}
 	if c.Err != nil {
 		z.Err = c.Err.Error()
@@ -183,11 +218,30 @@ func (o *Observer) applyZnode(c *zkwatch.Change, now int64) {
 			z.Err = failed.Code.String()
 		}
 	}
+	return z
+}
+
+func (o *Observer) applyZnode(c *zkwatch.Change, now int64) {
+	z := znodeOf(c)
+	o.zxid = max(o.zxid, c.Zxid, c.Stat.Mzxid)
+	ref := model.ParsePath(z.Path)
+	was := o.survey.View().Leadership(ref.TopicPartition())
 	o.survey.Apply(z)
 	o.inspector.changed(c.Path)
+	var is *model.LeaderIsrAndControllerEpoch
+	if !z.Missing {
+		is = o.survey.View().Leadership(ref.TopicPartition())
+	}
+	o.silence.seen(ref, &z, was, is, now)
 	if !o.synced {
 		return
 	}
+	o.tellZnode(&z, ref, now, z.Stat.Version > 0 || z.Stat.Czxid != z.Stat.Mzxid)
+	if ref.Kind == model.ControllerZnode || ref.Kind == model.ControllerEpochZnode {
+		o.silence.takeover(partitionsOf(o.survey.View()), now)
+		o.tellController(now)
+	}
+	o.deletions.seen(o, ref, z.Missing, now)
 	o.record(model.Record{At: now, Input: &model.ZnodeSeen{Path: c.Path, Version: c.Stat.Version, Gone: c.Deleted, Zxid: c.Zxid}})
 	if t, ok := o.survey.Trouble(c.Path); ok {
 		o.trouble(&t, now)
@@ -199,6 +253,9 @@ func (o *Observer) record(r model.Record) {
 	o.positions++
 	r.Position = o.positions
 	o.history.Append(r)
+	if o.opt.Recorded != nil {
+		o.opt.Recorded(r)
+	}
 }
 
 // trouble writes down a znode that cannot be read.
@@ -284,7 +341,8 @@ func (o *Observer) frame() model.Frame {
 	}
 	return model.Frame{Mode: model.ObserveMode, ReadOnly: true, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
 		Connection: o.connection(), Controller: o.survey.Controller(), Progress: o.loadingNow(), View: o.survey.Freeze(), Brokers: o.brokers,
-		History: o.history.Snapshot(), Notices: o.notices, Inspection: o.inspector.inspection, Explanation: o.why.explanation}
+		History: o.history.Snapshot(), Notices: o.notices, Inspection: o.inspector.inspection, Explanation: o.why.explanation,
+		Alert: o.silence.alert, Following: o.followed(), Edges: o.following.edges}
 }
 
 // connection is not connected until what was missed has been read, whatever the

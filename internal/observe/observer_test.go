@@ -45,7 +45,10 @@ var cluster = map[string]string{
 	"/brokers/topics/t/partitions/1/state": `{"controller_epoch":3,"leader":2,"version":1,"leader_epoch":0,"isr":[2,1]}`,
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T) *stage { return newStageWith(t, func(*Observer) {}) }
+
+// newStageWith lets the observer be changed before it runs.
+func newStageWith(t *testing.T, change func(*Observer)) *stage {
 	t.Helper()
 	s := &stage{t: t, ended: make(chan error, 1)}
 	s.store = zkserver.NewStore(zkserver.Options{Intercept: func(r zkserver.Request) zkserver.Verdict {
@@ -77,6 +80,7 @@ func newStage(t *testing.T) *stage {
 	}
 	t.Cleanup(s.conn.Close)
 	s.o = New(Options{Conn: s.conn, Source: "lab:1", Config: tree.DefaultConfig()})
+	change(s.o)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	go func() { s.ended <- s.o.Run(ctx) }()

@@ -250,7 +250,7 @@ func (f *follower) termNow() int32 {
 // role reads who the controller is.
 func (f *follower) role() (id, epoch int32, ok bool) {
 	c, e := f.tree.find(model.ControllerPath), f.tree.find(model.ControllerEpochPath)
-	if c == nil || e == nil {
+	if c == nil || e == nil || c.owner == 0 { // a persistent one is a leftover, or KRaft's
 		return 0, 0, false
 	}
 	id, present, err := model.DecodeController(model.ControllerPath, c.data)
