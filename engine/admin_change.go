@@ -20,7 +20,11 @@ func (e *Engine) deleteTopics(id uint64, a *model.DeleteTopics) {
 	for i, t := range a.Topics {
 		r := &out.Topics[i]
 		r.TopicOrID = t
-		err := e.nameTopic(&r.TopicOrID, a.Version, named[t] > 1)
+		var access *model.TopicAccess
+		if a.Access != nil {
+			access = &a.Access[i]
+		}
+		err := e.nameTopic(&r.TopicOrID, access, a.Version, named[t] > 1)
 		if err == nil {
 			err = e.deleteTopic(r.Topic, &a.Mutation, &out.ThrottleMillis)
 		}
@@ -44,7 +48,8 @@ func (e *Engine) deleteTopics(id uint64, a *model.DeleteTopics) {
 }
 
 // nameTopic finds the name of what is to be deleted, or what is wrong with it.
-func (e *Engine) nameTopic(t *model.TopicOrID, version int16, twice bool) error {
+// access is nil where everything is allowed.
+func (e *Engine) nameTopic(t *model.TopicOrID, access *model.TopicAccess, version int16, twice bool) error {
 	switch {
 	case !e.IsActive():
 		return failKafka(model.ErrNotController, "")
@@ -57,10 +62,20 @@ func (e *Engine) nameTopic(t *model.TopicOrID, version int16, twice bool) error 
 	case twice:
 		return failKafka(model.ErrInvalidRequest, "duplicate topic name or topic ID")
 	}
-	if t.Topic == "" {
-		if t.Topic = e.ctx.TopicName(t.ID); t.Topic == "" {
+	byID := t.Topic == ""
+	if byID {
+		if t.Topic = e.ctx.TopicName(t.ID); t.Topic == "" || access != nil && access.Topic != t.Topic {
+			t.Topic = "" // unknown, or it was when it was judged
 			return failKafka(model.ErrUnknownTopicID, "")
 		}
+	}
+	switch {
+	case access == nil:
+	case byID && !access.Describe: // nor may the name be told
+		t.Topic = ""
+		return failKafka(model.ErrTopicAuthorizationFailed, "")
+	case !access.Delete:
+		return failKafka(model.ErrTopicAuthorizationFailed, "")
 	}
 	if !e.metadata.has(t.Topic) {
 		return failKafka(model.ErrUnknownTopicOrPartition, "")
@@ -115,6 +130,8 @@ func (e *Engine) createPartitions(id uint64, a *model.CreatePartitions) {
 			continue
 		case named[t.Topic] > 1:
 			err = failKafka(model.ErrInvalidRequest, "duplicate topic in request")
+		case t.Denied:
+			err = failKafka(model.ErrTopicAuthorizationFailed, "The topic authorization is failed.")
 		case e.isQueuedForDeletion(t.Topic):
 			err = failKafka(model.ErrInvalidTopicException, "the topic is queued for deletion")
 		case brokersErr != nil:

@@ -45,6 +45,8 @@ func (e *Engine) createTopics(id uint64, a *model.CreateTopics) {
 			continue
 		case named[t.Topic] > 1:
 			err = failKafka(model.ErrInvalidRequest, "found multiple entries for this topic")
+		case t.Denied:
+			err = failKafka(model.ErrTopicAuthorizationFailed, "Authorization failed.")
 		default:
 			err = e.createTopic(t, &a.Mutation, a.ValidateOnly, r, &out.ThrottleMillis)
 		}

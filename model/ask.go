@@ -162,6 +162,7 @@ type NewTopic struct {
 	Assignment        map[int32][]int32
 	Config            map[string]string
 	NullConfig        bool // a config had no value
+	Denied            bool // who asks may not create it
 }
 
 // CreateTopicsAnswer has a result for each topic.
@@ -185,6 +186,14 @@ type DeleteTopics struct {
 	Mutation
 	Version int16
 	Topics  []TopicOrID
+	Access  []TopicAccess // for each of Topics; nil: everything is allowed
+}
+
+// TopicAccess is what who asks may do to a topic, under the name that was judged;
+// it is empty where the topic's id was not known.
+type TopicAccess struct {
+	Topic            string
+	Describe, Delete bool
 }
 
 // TopicOrID names a topic one way or the other.
@@ -218,6 +227,7 @@ type GrownTopic struct {
 	Topic      string
 	Count      int32
 	Assignment [][]int32
+	Denied     bool // who asks may not alter it
 }
 
 // CreatePartitionsAnswer has a result for each topic.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"kstate/engine"
+	"kstate/internal/acl"
 	"kstate/internal/debugger"
 	"kstate/internal/handshake"
 	"kstate/internal/journal"
@@ -42,6 +44,7 @@ func controlCommand() command {
 		flag{name: "inter-broker-protocol", kind: isText, value: "V", usage: "inter.broker.protocol.version (default: what all brokers speak)"},
 		flag{name: "properties", kind: isFile, value: "FILE", usage: "the controller's settings from a server.properties"},
 		flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"},
+		flag{name: "authorization", kind: isFile, value: "FILE", usage: "who may do what, in the words of kafka-acls (default: everybody everything, or the rules of authorizer.class.name)"},
 		flag{name: "paused", usage: "hold at the controller's first step"},
 		flag{name: "dead-man", kind: isNumber, value: "SECONDS", usage: "a held controller goes on by itself after this time without a command (default 20)"},
 		journalFlag, journalSizeFlag, stateChangeLogFlag)
@@ -84,6 +87,10 @@ func runControl(inv *invocation) error {
 	if err != nil {
 		return err
 	}
+	rules, authorizer, err := c.authorization()
+	if err != nil {
+		return err
+	}
 	log, closeLog, err := openLog(inv, "state-change-log")
 	if err != nil {
 		return err
@@ -100,7 +107,7 @@ func runControl(inv *invocation) error {
 	defer stop()
 	zk.Gate = zkwatch.Outsider(c.id)
 	c.outside, err = live.Dial(ctx, live.Options{ZooKeeper: zk, ControllerID: c.id, Listener: c.settings.engine.InterBrokerListener, Listeners: listeners,
-		Security: c.settings.all, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
+		Security: c.settings.all, Rules: rules, Authorizer: authorizer, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
 	if err != nil {
 		return unknown(err)
 	}
@@ -209,6 +216,29 @@ func (c *control) checkSecurity(listeners []live.Listener) error {
 		}
 	}
 	return nil
+}
+
+// authorization reads who may do what: --authorization, else what the settings say.
+func (c *control) authorization() (*acl.Set, *live.Authorizer, error) {
+	s := c.settings
+	name := c.inv.text("authorization")
+	switch {
+	case name == "" && s.authorizer == "":
+		return nil, nil, nil
+	case name == "":
+		return nil, &live.Authorizer{SuperUsers: s.superUsers, EveryoneIfNone: s.everyoneIfNone}, nil
+	case s.authorizer != "":
+		return nil, nil, c.inv.misuse("--authorization %s: authorizer.class.name is set too, and only one of them can say who may do what", name)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--authorization: %w", err)
+	}
+	list, err := acl.ReadRules(data)
+	if err != nil {
+		return nil, nil, c.inv.misuse("--authorization %s: %v", name, err)
+	}
+	return acl.NewSet(list, s.superUsers, s.everyoneIfNone), nil, nil
 }
 
 func (c *control) zookeeper() (zkwatch.Options, error) {

@@ -104,3 +104,76 @@ listener.name.out.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.
 		t.Errorf("a password was said:\n%s", said)
 	}
 }
+
+// A rule file: what it does not allow is refused with Kafka's code, and no marker
+// is made. The rules of AclAuthorizer are read from ZooKeeper, and followed.
+func TestControlAuthorizes(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "rules")
+	if err := os.WriteFile(rules, []byte("--allow-principal User:ANONYMOUS --operation Create --cluster\n--allow-principal User:ANONYMOUS --operation Describe --topic *\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"a file":    {"--authorization", rules},
+		"ZooKeeper": {"--override", "authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "--override", "super.users=User:root;User:admin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := keeper(t)
+			put := func(path, data string) {
+				t.Helper()
+				if r, _ := l.Store().Apply(0, zkserver.Create(path, []byte(data), 0)); r.Code != zkserver.OK {
+					t.Fatal(path, r.Code)
+				}
+			}
+			brokers := broker.New(broker.Config{ZooKeeper: []string{l.Addr()}})
+			t.Cleanup(brokers.Close)
+			if _, err := brokers.Add(1, broker.Settings{}); err != nil {
+				t.Fatal(err)
+			}
+			c := startControl(t, append([]string{"--zookeeper", l.Addr(), "--listener", "127.0.0.1:0"}, args...)...)
+			address := c.says(`listening on PLAINTEXT://(\S+)`)[1]
+			c.says(`is the controller`)
+			if name == "ZooKeeper" {
+				for _, path := range []string{"/kafka-acl", "/kafka-acl/Topic", "/kafka-acl/Cluster", "/kafka-acl-changes"} {
+					put(path, "")
+				}
+				put("/kafka-acl/Cluster/kafka-cluster", `{"version":1,"acls":[{"principal":"User:ANONYMOUS","permissionType":"Allow","operation":"Create","host":"*"},{"principal":"User:ANONYMOUS","permissionType":"Allow","operation":"ClusterAction","host":"*"}]}`)
+				put("/kafka-acl/Topic/*", `{"version":1,"acls":[{"principal":"User:*","permissionType":"Allow","operation":"Describe","host":"127.0.0.1"}]}`)
+				put("/kafka-acl-changes/acl_changes_0000000000", "Topic:*")
+			}
+			if err := brokers.Start(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			awaitState(t, l.Addr(), "the broker", func(st *clusterState) bool { return len(st.Brokers) == 1 })
+			cl, err := kgo.NewClient(kgo.SeedBrokers(address))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(cl.Close)
+			adm := kadm.NewClient(cl)
+			await(t, "a topic", func() bool {
+				made, err := adm.CreateTopic(soon(t), 1, 1, nil, "kept")
+				return err == nil && made.Err == nil || errors.Is(made.Err, kerr.TopicAlreadyExists)
+			})
+			if a, err := adm.DeleteTopic(soon(t), "kept"); !errors.Is(a.Err, kerr.TopicAuthorizationFailed) {
+				t.Errorf("deletion: %+v, %v", a, err)
+			}
+			if a, err := adm.CreatePartitions(soon(t), 1, "kept"); err != nil || !errors.Is(a["kept"].Err, kerr.TopicAuthorizationFailed) {
+				t.Errorf("growth: %+v, %v", a, err)
+			}
+			if a, err := adm.ElectLeaders(soon(t), kadm.ElectPreferredReplica, nil); !errors.Is(err, kerr.ClusterAuthorizationFailed) {
+				t.Errorf("election: %+v, %v", a, err)
+			}
+			if _, code := l.Store().Exists(model.DeleteTopicPath("kept")); code != zkserver.NoNode {
+				t.Errorf("a marker: %v", code)
+			}
+			if name == "ZooKeeper" {
+				put("/kafka-acl/Topic/kept", `{"version":1,"acls":[{"principal":"User:ANONYMOUS","permissionType":"Allow","operation":"Delete","host":"*"}]}`)
+				put("/kafka-acl-changes/acl_changes_0000000001", "Topic:kept")
+				await(t, "the deletion, which is allowed now", func() bool {
+					a, err := adm.DeleteTopic(soon(t), "kept")
+					return err == nil && a.Err == nil
+				})
+			}
+		})
+	}
+}

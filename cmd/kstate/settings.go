@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kstate/engine"
+	"kstate/internal/acl"
 	"kstate/internal/security"
 	"kstate/model"
 	"kstate/zkwatch"
@@ -27,6 +28,9 @@ type controlSettings struct {
 	given          map[string]string // by setting: who gave it
 	protocols      map[string]string
 	all            map[string]string // as they were given, secrets among them
+	authorizer     string            // authorizer.class.name
+	superUsers     []string
+	everyoneIfNone bool // allow.everyone.if.no.acl.found
 }
 
 // setting reads one value; the error says what it should be.
@@ -62,7 +66,13 @@ var settings = map[string]setting{
 		s.engine.InterBrokerListener = strings.ToUpper(v)
 		return nil
 	},
-	"listener.security.protocol.map":      protocolMapSetting,
+	"listener.security.protocol.map": protocolMapSetting,
+	"authorizer.class.name":          authorizerSetting,
+	"super.users": func(s *controlSettings, v string) (err error) {
+		s.superUsers, err = acl.ReadSuperUsers(v)
+		return err
+	},
+	"allow.everyone.if.no.acl.found":      boolean(func(s *controlSettings) *bool { return &s.everyoneIfNone }),
 	"zookeeper.metadata.migration.enable": migrationSetting,
 	"process.roles":                       rolesSetting,
 }
@@ -136,6 +146,16 @@ func migrationSetting(s *controlSettings, v string) error {
 		return errors.New("kstate takes no part in a migration to KRaft")
 	}
 	return err
+}
+
+// authorizerSetting: no class, or the one whose rules lie in ZooKeeper.
+func authorizerSetting(s *controlSettings, v string) error {
+	switch v = strings.TrimSpace(v); v {
+	case "", "kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer":
+		s.authorizer = v
+		return nil
+	}
+	return errors.New("that class cannot be run here: write its rules down and give them by --authorization, and leave this setting out")
 }
 
 func rolesSetting(_ *controlSettings, v string) error {

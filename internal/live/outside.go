@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kstate/internal/acl"
 	"kstate/internal/handshake"
 	"kstate/internal/security"
 	"kstate/internal/wire"
@@ -30,9 +31,13 @@ type Options struct {
 	Unclean        bool // with Configs: they are, by the default of all brokers
 	// Security are the settings of a broker by which listeners and brokers are
 	// spoken to where that is not in plaintext; they hold secrets.
-	Security  map[string]string
-	OnInput   func(model.Stimulus)
-	OnFailure func(error) // takes each failed attempt to reach a broker and each broken connection; may be nil
+	Security map[string]string
+	// Rules say who may do what; nil: everybody may do everything, unless there is
+	// an Authorizer, whose rules lie in ZooKeeper.
+	Rules      *acl.Set
+	Authorizer *Authorizer
+	OnInput    func(model.Stimulus)
+	OnFailure  func(error) // takes each failed attempt to reach a broker and each broken connection; may be nil
 }
 
 // Listener is a place where brokers and clients reach this process. A port of 0
@@ -54,6 +59,7 @@ type Outside struct {
 	clusterID atomic.Pointer[string]
 	brokers   *brokers
 	configs   *configs // nil: settings are not followed
+	acls      *acls    // nil: there are none in ZooKeeper, or they do not matter
 
 	mu     sync.Mutex
 	alarms map[string]*time.Timer
@@ -84,6 +90,13 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 		server.Relay = &wire.Relay{Versions: o.brokers.versions, Dial: o.brokers.dialAny}
 		server.Quota = o.quota
 	}
+	switch {
+	case opt.Authorizer != nil:
+		o.acls = newACLs(*opt.Authorizer, func(c *model.Call) model.Result { return o.Conn.Do(c) }, func(err error) { failed("authorizer", err) })
+		server.Rules = o.acls.set.Load
+	case opt.Rules != nil:
+		server.Rules = func() *acl.Set { return opt.Rules }
+	}
 	o.Server = wire.NewServer(server)
 	if len(opt.Listeners) == 0 {
 		opt.Listeners = []Listener{{Name: opt.Listener, Address: "127.0.0.1:0"}}
@@ -108,12 +121,27 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	if o.configs != nil {
 		o.brokers.beside(o.configs.run)
 	}
+	if o.acls != nil {
+		o.brokers.beside(o.acls.run)
+	}
 	o.Server.Start()
 	return o, nil
 }
 
-// keeperInput passes on what ZooKeeper says, but for what settings are followed by.
+// keeperInput passes on what ZooKeeper says, but for what settings and access
+// control lists are followed by.
 func (o *Outside) keeperInput(s model.Stimulus) {
+	if o.acls != nil {
+		switch s := s.(type) {
+		case *model.WatchFired:
+			if o.acls.watches(s.Path) {
+				o.acls.signal()
+				return
+			}
+		case *model.SessionRenewed:
+			o.acls.signal()
+		}
+	}
 	if o.configs != nil {
 		switch s := s.(type) {
 		case *model.WatchFired:

@@ -19,14 +19,16 @@ const (
 
 // Errors that only clients see, and that the model does not name.
 const (
-	errLeaderNotAvailable       model.KafkaError = 5
-	errReplicaNotAvailable      model.KafkaError = 9
-	errListenerNotFound         model.KafkaError = 72
-	errUnsupportedSaslMechanism model.KafkaError = 33
-	errIllegalSaslState         model.KafkaError = 34
-	errSaslAuthenticationFailed model.KafkaError = 58
-	errMismatchedEndpointType   model.KafkaError = 114
-	errUnsupportedEndpointType  model.KafkaError = 115
+	errLeaderNotAvailable                 model.KafkaError = 5
+	errReplicaNotAvailable                model.KafkaError = 9
+	errListenerNotFound                   model.KafkaError = 72
+	errUnsupportedSaslMechanism           model.KafkaError = 33
+	errIllegalSaslState                   model.KafkaError = 34
+	errGroupAuthorizationFailed           model.KafkaError = 30
+	errTransactionalIDAuthorizationFailed model.KafkaError = 53
+	errSaslAuthenticationFailed           model.KafkaError = 58
+	errMismatchedEndpointType             model.KafkaError = 114
+	errUnsupportedEndpointType            model.KafkaError = 115
 )
 
 // api is one kind of request that is served, in the versions min to max. Either
@@ -38,8 +40,8 @@ type api struct {
 	key, min, max int16
 	relay         bool // handed on to a broker
 	local         func(*call) kmsg.Response
-	ask           func(kmsg.Request) (model.Ask, kmsg.Response)
-	answer        func(kmsg.Request, model.Answer) (kmsg.Response, bool)
+	ask           func(*call) (model.Ask, kmsg.Response)
+	answer        func(*call, model.Answer) (kmsg.Response, bool)
 }
 
 // served is the table of all requests that are served; ApiVersions tells it.
@@ -75,16 +77,16 @@ func local[Q kmsg.Request](min, max int16, answer func(*call, Q) kmsg.Response) 
 }
 
 // asked makes the api of a request that the controller answers.
-func asked[Q kmsg.Request, A model.Answer](min, max int16, ask func(Q) (model.Ask, kmsg.Response), answer func(Q, A) kmsg.Response) api {
+func asked[Q kmsg.Request, A model.Answer](min, max int16, ask func(*call, Q) (model.Ask, kmsg.Response), answer func(*call, Q, A) kmsg.Response) api {
 	var zero Q
 	return api{key: zero.Key(), min: min, max: max,
-		ask: func(q kmsg.Request) (model.Ask, kmsg.Response) { return ask(q.(Q)) },
-		answer: func(q kmsg.Request, a model.Answer) (kmsg.Response, bool) {
+		ask: func(c *call) (model.Ask, kmsg.Response) { return ask(c, c.request.(Q)) },
+		answer: func(c *call, a model.Answer) (kmsg.Response, bool) {
 			typed, ok := a.(A)
 			if !ok {
 				return nil, false
 			}
-			return answer(q.(Q), typed), true
+			return answer(c, c.request.(Q), typed), true
 		}}
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -11,7 +12,12 @@ import (
 // does not look at.
 func alterPartitionAPI() api {
 	return asked(0, 3,
-		func(q *kmsg.AlterPartitionRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.AlterPartitionRequest) (model.Ask, kmsg.Response) {
+			if !c.mayCluster(acl.ClusterAction) {
+				out := q.ResponseKind().(*kmsg.AlterPartitionResponse)
+				out.ErrorCode = clusterDenied
+				return nil, out
+			}
 			ask := &model.AlterPartition{Version: q.Version, BrokerID: q.BrokerID, BrokerEpoch: q.BrokerEpoch}
 			for i := range q.Topics {
 				t := &q.Topics[i]
@@ -29,7 +35,7 @@ func alterPartitionAPI() api {
 			}
 			return ask, nil
 		},
-		func(q *kmsg.AlterPartitionRequest, a *model.AlterPartitionAnswer) kmsg.Response {
+		func(c *call, q *kmsg.AlterPartitionRequest, a *model.AlterPartitionAnswer) kmsg.Response {
 			out := q.ResponseKind().(*kmsg.AlterPartitionResponse)
 			out.ErrorCode = int16(a.Error)
 			topic := func(r *model.AlterPartitionResult) string { return r.Topic }

@@ -5,13 +5,17 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
 // alterPartitionReassignmentsAPI: null replicas cancel.
 func alterPartitionReassignmentsAPI() api {
 	return asked(0, 0,
-		func(q *kmsg.AlterPartitionAssignmentsRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.AlterPartitionAssignmentsRequest) (model.Ask, kmsg.Response) {
+			if !c.mayCluster(acl.Alter) {
+				return nil, deniedReassignments(q)
+			}
 			ask := &model.AlterPartitionReassignments{}
 			at := map[model.TopicPartition]int{} // the last one given counts
 			for _, t := range q.Topics {
@@ -28,7 +32,7 @@ func alterPartitionReassignmentsAPI() api {
 			slices.SortFunc(ask.Partitions, func(a, b model.ReassignmentTarget) int { return a.Compare(b.TopicPartition) })
 			return ask, nil
 		},
-		func(q *kmsg.AlterPartitionAssignmentsRequest, a *model.AlterPartitionReassignmentsAnswer) kmsg.Response {
+		func(c *call, q *kmsg.AlterPartitionAssignmentsRequest, a *model.AlterPartitionReassignmentsAnswer) kmsg.Response {
 			out := q.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
 			out.ErrorCode, out.ErrorMessage = int16(a.Error), message(a.Error, "")
 			for _, of := range byTopic(a.Partitions, func(r *model.PartitionError) string { return r.Topic }) {
@@ -43,4 +47,22 @@ func alterPartitionReassignmentsAPI() api {
 			}
 			return out
 		})
+}
+
+// deniedReassignments has the error for the whole and for each partition.
+// Kafka: AlterPartitionReassignmentsRequest.getErrorResponse.
+func deniedReassignments(q *kmsg.AlterPartitionAssignmentsRequest) kmsg.Response {
+	out := q.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
+	out.ErrorCode, out.ErrorMessage = clusterDenied, clusterDeniedText
+	for i := range q.Topics {
+		t := kmsg.NewAlterPartitionAssignmentsResponseTopic()
+		t.Topic = q.Topics[i].Topic
+		for j := range q.Topics[i].Partitions {
+			p := kmsg.NewAlterPartitionAssignmentsResponseTopicPartition()
+			p.Partition, p.ErrorCode, p.ErrorMessage = q.Topics[i].Partitions[j].Partition, clusterDenied, clusterDeniedText
+			t.Partitions = append(t.Partitions, p)
+		}
+		out.Topics = append(out.Topics, t)
+	}
+	return out
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -16,13 +17,19 @@ func listGroupsAPI() api {
 
 // describeLogDirsAPI: there is none.
 func describeLogDirsAPI() api {
-	return local(0, 4, func(_ *call, q *kmsg.DescribeLogDirsRequest) kmsg.Response { return q.ResponseKind() })
+	return local(0, 4, func(c *call, q *kmsg.DescribeLogDirsRequest) kmsg.Response {
+		out := q.ResponseKind().(*kmsg.DescribeLogDirsResponse)
+		if !c.mayCluster(acl.Describe) {
+			out.ErrorCode = clusterDenied
+		}
+		return out
+	})
 }
 
 // produceAPI: nothing is led here. Where the client wants no answer there is none
 // that could say so, and the connection ends, as in Kafka.
 func produceAPI() api {
-	return local(0, 11, func(_ *call, q *kmsg.ProduceRequest) kmsg.Response {
+	return local(0, 11, func(c *call, q *kmsg.ProduceRequest) kmsg.Response {
 		if q.Acks == 0 {
 			return nil
 		}
@@ -32,7 +39,7 @@ func produceAPI() api {
 			t.Topic = q.Topics[i].Topic
 			for j := range q.Topics[i].Partitions {
 				p := kmsg.NewProduceResponseTopicPartition()
-				p.Partition, p.ErrorCode = q.Topics[i].Partitions[j].Partition, int16(model.ErrNotLeaderOrFollower)
+				p.Partition, p.ErrorCode = q.Topics[i].Partitions[j].Partition, c.notHere(acl.Write, q.Topics[i].Topic)
 				p.BaseOffset = -1
 				t.Partitions = append(t.Partitions, p)
 			}
@@ -44,14 +51,14 @@ func produceAPI() api {
 
 // fetchAPI: nothing is led or followed here, and no session is kept.
 func fetchAPI() api {
-	return local(0, 17, func(_ *call, q *kmsg.FetchRequest) kmsg.Response {
+	return local(0, 17, func(c *call, q *kmsg.FetchRequest) kmsg.Response {
 		out := q.ResponseKind().(*kmsg.FetchResponse)
 		for i := range q.Topics {
 			t := kmsg.NewFetchResponseTopic()
 			t.Topic, t.TopicID = q.Topics[i].Topic, q.Topics[i].TopicID
 			for j := range q.Topics[i].Partitions {
 				p := kmsg.NewFetchResponseTopicPartition()
-				p.Partition, p.ErrorCode = q.Topics[i].Partitions[j].Partition, int16(model.ErrNotLeaderOrFollower)
+				p.Partition, p.ErrorCode = q.Topics[i].Partitions[j].Partition, c.notHere(acl.Read, q.Topics[i].Topic)
 				p.HighWatermark = -1
 				t.Partitions = append(t.Partitions, p)
 			}
@@ -59,4 +66,13 @@ func fetchAPI() api {
 		}
 		return out
 	})
+}
+
+// notHere is why a partition is not written or read here: to who may not do that
+// to its topic, that comes first.
+func (c *call) notHere(op acl.Operation, topic string) int16 {
+	if topic != "" && !c.mayTopic(op, topic) {
+		return int16(model.ErrTopicAuthorizationFailed)
+	}
+	return int16(model.ErrNotLeaderOrFollower)
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -10,10 +11,10 @@ import (
 // is named twice has one result. Kafka: KafkaApis.handleCreatePartitionsRequest.
 func createPartitionsAPI() api {
 	return asked(0, 3,
-		func(q *kmsg.CreatePartitionsRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.CreatePartitionsRequest) (model.Ask, kmsg.Response) {
 			ask := &model.CreatePartitions{Mutation: model.Mutation{Strict: q.Version >= strictCreatePartitions, TimeoutMillis: q.TimeoutMillis}, ValidateOnly: q.ValidateOnly}
 			for _, t := range q.Topics {
-				g := model.GrownTopic{Topic: t.Topic, Count: t.Count}
+				g := model.GrownTopic{Topic: t.Topic, Count: t.Count, Denied: !c.mayTopic(acl.Alter, t.Topic)}
 				if t.Assignment != nil {
 					g.Assignment = [][]int32{}
 				}
@@ -24,7 +25,7 @@ func createPartitionsAPI() api {
 			}
 			return ask, nil
 		},
-		func(q *kmsg.CreatePartitionsRequest, a *model.CreatePartitionsAnswer) kmsg.Response {
+		func(c *call, q *kmsg.CreatePartitionsRequest, a *model.CreatePartitionsAnswer) kmsg.Response {
 			out := q.ResponseKind().(*kmsg.CreatePartitionsResponse)
 			out.ThrottleMillis = a.ThrottleMillis
 			told := map[string]bool{}

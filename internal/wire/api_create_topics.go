@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -19,14 +20,17 @@ const (
 // Kafka: KafkaApis.handleCreateTopicsRequest.
 func createTopicsAPI() api {
 	return asked(0, 7,
-		func(q *kmsg.CreateTopicsRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.CreateTopicsRequest) (model.Ask, kmsg.Response) {
 			ask := &model.CreateTopics{Mutation: model.Mutation{Strict: q.Version >= strictCreateTopics, TimeoutMillis: q.TimeoutMillis}, ValidateOnly: q.ValidateOnly}
+			all := c.mayCluster(acl.Create)
 			for i := range q.Topics {
-				ask.Topics = append(ask.Topics, newTopic(&q.Topics[i]))
+				t := newTopic(&q.Topics[i])
+				t.Denied = !all && !c.mayTopic(acl.Create, t.Topic)
+				ask.Topics = append(ask.Topics, t)
 			}
 			return ask, nil
 		},
-		func(q *kmsg.CreateTopicsRequest, a *model.CreateTopicsAnswer) kmsg.Response {
+		func(c *call, q *kmsg.CreateTopicsRequest, a *model.CreateTopicsAnswer) kmsg.Response {
 			out := q.ResponseKind().(*kmsg.CreateTopicsResponse)
 			out.ThrottleMillis = a.ThrottleMillis
 			for i := range a.Topics {

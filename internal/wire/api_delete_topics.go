@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -10,7 +13,7 @@ import (
 // id. Kafka: KafkaApis.handleDeleteTopicsRequest.
 func deleteTopicsAPI() api {
 	return asked(0, 6,
-		func(q *kmsg.DeleteTopicsRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.DeleteTopicsRequest) (model.Ask, kmsg.Response) {
 			ask := &model.DeleteTopics{Mutation: model.Mutation{Strict: q.Version >= strictDeleteTopics, TimeoutMillis: q.TimeoutMillis}, Version: q.Version}
 			for _, name := range q.TopicNames {
 				ask.Topics = append(ask.Topics, model.TopicOrID{Topic: name})
@@ -22,9 +25,12 @@ func deleteTopicsAPI() api {
 				}
 				ask.Topics = append(ask.Topics, t)
 			}
+			if c.rules != nil {
+				ask.Access = topicAccess(c, ask.Topics)
+			}
 			return ask, nil
 		},
-		func(q *kmsg.DeleteTopicsRequest, a *model.DeleteTopicsAnswer) kmsg.Response {
+		func(c *call, q *kmsg.DeleteTopicsRequest, a *model.DeleteTopicsAnswer) kmsg.Response {
 			out := q.ResponseKind().(*kmsg.DeleteTopicsResponse)
 			out.ThrottleMillis = a.ThrottleMillis
 			for i := range a.Topics {
@@ -38,4 +44,24 @@ func deleteTopicsAPI() api {
 			}
 			return out
 		})
+}
+
+// topicAccess is what who asks may do to each topic that is to be deleted. Names
+// of ids are those that brokers know.
+func topicAccess(c *call, topics []model.TopicOrID) []model.TopicAccess {
+	out := make([]model.TopicAccess, len(topics))
+	names := map[model.Uuid]string{}
+	if view := c.conn.server.opt.Cluster().View; view != nil && slices.ContainsFunc(topics, func(t model.TopicOrID) bool { return !t.ID.IsZero() }) {
+		for t := range view.Topics() {
+			names[t.ID] = t.Name
+		}
+	}
+	for i, t := range topics {
+		name := t.Topic
+		if !t.ID.IsZero() {
+			name = names[t.ID]
+		}
+		out[i] = model.TopicAccess{Topic: name, Describe: c.mayTopic(acl.Describe, name), Delete: c.mayTopic(acl.Delete, name)}
+	}
+	return out
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kstate/internal/acl"
 )
 
 // describeClusterAPI lists the brokers that have an endpoint for the listener on
@@ -25,6 +27,12 @@ func describeClusterAPI() api {
 		out.EndpointType = brokers
 		out.ClusterID = cluster.ClusterID
 		out.ControllerID = -1
+		if q.IncludeClusterAuthorizedOperations {
+			out.ClusterAuthorizedOperations = 0
+			if c.mayCluster(acl.Describe) {
+				out.ClusterAuthorizedOperations = c.operations(acl.Cluster, acl.ClusterName)
+			}
+		}
 		for _, n := range cluster.nodes(c.conn.listener) {
 			b := kmsg.NewDescribeClusterResponseBroker()
 			b.NodeID, b.Host, b.Port, b.Rack = n.id, n.host, n.port, n.rack

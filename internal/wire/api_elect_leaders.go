@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -13,7 +14,7 @@ import (
 // no election are left out of the answer. Kafka: KafkaApis.handleElectLeaders.
 func electLeadersAPI() api {
 	return asked(0, 2,
-		func(q *kmsg.ElectLeadersRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.ElectLeadersRequest) (model.Ask, kmsg.Response) {
 			ask := &model.ElectLeaders{}
 			for _, t := range q.Topics {
 				for _, p := range t.Partitions {
@@ -21,16 +22,19 @@ func electLeadersAPI() api {
 				}
 			}
 			ask.Partitions = distinct(ask.Partitions, q.Topics != nil)
+			if !c.mayCluster(acl.Alter) {
+				return nil, refusedElections(q, ask.Partitions, model.ErrClusterAuthorizationFailed, "")
+			}
 			switch {
 			case q.Version == 0 || q.ElectionType == int8(model.PreferredElection):
 			case q.ElectionType == int8(model.UncleanElection):
 				ask.Type = model.UncleanElection
 			default:
-				return nil, unknownElectionType(q, ask.Partitions)
+				return nil, refusedElections(q, ask.Partitions, model.ErrUnknownServerError, "the election type is neither 0 (preferred) nor 1 (unclean)")
 			}
 			return ask, nil
 		},
-		func(q *kmsg.ElectLeadersRequest, a *model.ElectLeadersAnswer) kmsg.Response {
+		func(c *call, q *kmsg.ElectLeadersRequest, a *model.ElectLeadersAnswer) kmsg.Response {
 			results := a.Results
 			if q.Topics == nil {
 				results = slices.DeleteFunc(slices.Clone(results), func(r model.ElectionResult) bool { return r.Error == model.ErrElectionNotNeeded })
@@ -41,14 +45,13 @@ func electLeadersAPI() api {
 		})
 }
 
-// unknownElectionType is what Kafka's handler makes of the exception that it
-// gets: the same error for the whole and for each partition.
-func unknownElectionType(q *kmsg.ElectLeadersRequest, partitions []model.TopicPartition) kmsg.Response {
+// refusedElections has the same error for the whole and for each partition.
+func refusedElections(q *kmsg.ElectLeadersRequest, partitions []model.TopicPartition, code model.KafkaError, why string) kmsg.Response {
 	out := q.ResponseKind().(*kmsg.ElectLeadersResponse)
-	out.ErrorCode = int16(model.ErrUnknownServerError)
+	out.ErrorCode = int16(code)
 	results := make([]model.ElectionResult, len(partitions))
 	for i, tp := range partitions {
-		results[i] = model.ElectionResult{TopicPartition: tp, Error: model.ErrUnknownServerError, Why: "the election type is neither 0 (preferred) nor 1 (unclean)"}
+		results[i] = model.ElectionResult{TopicPartition: tp, Error: code, Why: why}
 	}
 	out.Topics = electionResults(results)
 	return out

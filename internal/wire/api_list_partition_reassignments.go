@@ -3,13 +3,19 @@ package wire
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
 // listPartitionReassignmentsAPI: a null list asks for all.
 func listPartitionReassignmentsAPI() api {
 	return asked(0, 0,
-		func(q *kmsg.ListPartitionReassignmentsRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.ListPartitionReassignmentsRequest) (model.Ask, kmsg.Response) {
+			if !c.mayCluster(acl.Describe) {
+				out := q.ResponseKind().(*kmsg.ListPartitionReassignmentsResponse)
+				out.ErrorCode, out.ErrorMessage = clusterDenied, clusterDeniedText
+				return nil, out
+			}
 			ask := &model.ListPartitionReassignments{All: q.Topics == nil}
 			for _, t := range q.Topics {
 				for _, p := range t.Partitions {
@@ -19,7 +25,7 @@ func listPartitionReassignmentsAPI() api {
 			ask.Partitions = distinct(ask.Partitions, !ask.All)
 			return ask, nil
 		},
-		func(q *kmsg.ListPartitionReassignmentsRequest, a *model.ListPartitionReassignmentsAnswer) kmsg.Response {
+		func(c *call, q *kmsg.ListPartitionReassignmentsRequest, a *model.ListPartitionReassignmentsAnswer) kmsg.Response {
 			out := q.ResponseKind().(*kmsg.ListPartitionReassignmentsResponse)
 			out.ErrorCode, out.ErrorMessage = int16(a.Error), message(a.Error, "")
 			for _, of := range byTopic(a.Partitions, func(r *model.Reassignment) string { return r.Topic }) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -22,7 +23,7 @@ func metadataAPI() api {
 			return out
 		}
 		cluster := c.conn.server.opt.Cluster()
-		m := metadata{cluster: &cluster, version: q.Version, alive: map[int32]bool{}}
+		m := metadata{call: c, cluster: &cluster, version: q.Version, alive: map[int32]bool{}}
 		for _, n := range cluster.nodes(c.conn.listener) {
 			b := kmsg.NewMetadataResponseBroker()
 			b.NodeID, b.Host, b.Port, b.Rack = n.id, n.host, n.port, n.rack
@@ -34,6 +35,7 @@ func metadataAPI() api {
 		}
 		out.ControllerID = cluster.ControllerID
 		out.Topics = m.topics(q)
+		m.operations(q, out)
 		return out
 	})
 }
@@ -56,6 +58,7 @@ func invalidTopic(q *kmsg.MetadataRequestTopic) kmsg.MetadataResponseTopic {
 }
 
 type metadata struct {
+	call    *call
 	cluster *Cluster
 	version int16
 	alive   map[int32]bool // brokers with an endpoint that the client can use
@@ -67,6 +70,9 @@ func (m *metadata) topics(q *kmsg.MetadataRequest) []kmsg.MetadataResponseTopic 
 		var out []kmsg.MetadataResponseTopic
 		if view != nil {
 			for t := range view.Topics() {
+				if !m.call.mayTopic(acl.Describe, t.Name) {
+					continue
+				}
 				if known, ok := m.topic(t); ok {
 					out = append(out, known)
 				}
@@ -93,6 +99,11 @@ func (m *metadata) topics(q *kmsg.MetadataRequest) []kmsg.MetadataResponseTopic 
 }
 
 func (m *metadata) topicByName(name string) kmsg.MetadataResponseTopic {
+	if !m.call.mayTopic(acl.Describe, name) { // whether it exists is not told
+		t := kmsg.NewMetadataResponseTopic()
+		t.Topic, t.ErrorCode = &name, int16(model.ErrTopicAuthorizationFailed)
+		return t
+	}
 	if m.cluster.View != nil {
 		if t, ok := m.topic(m.cluster.View.Topic(name)); ok {
 			return t
@@ -124,9 +135,13 @@ func (m *metadata) topicsByID(asked []kmsg.MetadataRequestTopic) []kmsg.Metadata
 		}
 		seen[id] = true
 		t, ok := m.topic(byID[id])
+		code := model.ErrUnknownTopicID
+		if ok && !m.call.mayTopic(acl.Describe, *t.Topic) { // ids are no secret, names are
+			ok, code = false, model.ErrTopicAuthorizationFailed
+		}
 		if !ok {
 			t = kmsg.NewMetadataResponseTopic()
-			t.ErrorCode, t.TopicID = int16(model.ErrUnknownTopicID), id
+			t.ErrorCode, t.TopicID = int16(code), id
 			if m.version < 12 { // where the name may not be null
 				t.Topic = new(string)
 			}
@@ -185,4 +200,23 @@ func (m *metadata) reachable(ids []int32) []int32 {
 
 func (m *metadata) isRegistered(id int32) bool {
 	return slices.ContainsFunc(m.cluster.brokers(), func(b model.Broker) bool { return b.ID == id })
+}
+
+// operations tells, where it is asked, what may be done to each topic and, up to
+// version 10, to the cluster.
+func (m *metadata) operations(q *kmsg.MetadataRequest, out *kmsg.MetadataResponse) {
+	if q.IncludeClusterAuthorizedOperations {
+		out.AuthorizedOperations = 0
+		if m.call.mayCluster(acl.Describe) {
+			out.AuthorizedOperations = m.call.operations(acl.Cluster, acl.ClusterName)
+		}
+	}
+	if !q.IncludeTopicAuthorizedOperations {
+		return
+	}
+	for i := range out.Topics {
+		if t := &out.Topics[i]; t.ErrorCode != int16(model.ErrTopicAuthorizationFailed) && t.Topic != nil && len(t.Partitions) > 0 {
+			t.AuthorizedOperations = m.call.operations(acl.Topic, *t.Topic)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/model"
 )
 
@@ -11,7 +12,12 @@ import (
 // that failed. Kafka: UpdateFeaturesRequest.getFeature.
 func updateFeaturesAPI() api {
 	return asked(0, 2,
-		func(q *kmsg.UpdateFeaturesRequest) (model.Ask, kmsg.Response) {
+		func(c *call, q *kmsg.UpdateFeaturesRequest) (model.Ask, kmsg.Response) {
+			if !c.mayCluster(acl.Alter) {
+				out := q.ResponseKind().(*kmsg.UpdateFeaturesResponse)
+				out.ErrorCode, out.ErrorMessage = clusterDenied, clusterDeniedText
+				return nil, out
+			}
 			ask := &model.UpdateFeatures{}
 			for _, u := range q.FeatureUpdates {
 				f := model.FeatureUpdate{Feature: u.Feature, MaxLevel: u.MaxVersionLevel, Type: upgradeType(q.Version, &u)}
@@ -19,7 +25,7 @@ func updateFeaturesAPI() api {
 			}
 			return ask, nil
 		},
-		func(q *kmsg.UpdateFeaturesRequest, a *model.UpdateFeaturesAnswer) kmsg.Response {
+		func(c *call, q *kmsg.UpdateFeaturesRequest, a *model.UpdateFeaturesAnswer) kmsg.Response {
 			out := q.ResponseKind().(*kmsg.UpdateFeaturesResponse)
 			out.ErrorCode, out.ErrorMessage = int16(a.Error), message(a.Error, a.Message)
 			for _, f := range a.Features {

@@ -13,7 +13,7 @@ import (
 // to the broker that it is about, in a request of its own; a broker that it were
 // handed on to would refuse it. There are no such settings: taking one back is
 // fine, making one is not. Nil: it is about others, and handed on.
-func ownConfigs(c *call, body []byte) kmsg.Response {
+func ownConfigs(c *call) kmsg.Response {
 	self := c.conn.server.opt.Cluster().Self
 	if self == nil {
 		return nil
@@ -23,7 +23,7 @@ func ownConfigs(c *call, body []byte) kmsg.Response {
 	}
 	switch q := c.request.(type) {
 	case *kmsg.DescribeConfigsRequest:
-		if !decodes(q, body) || len(q.Resources) != 1 || !own(q.Resources[0].ResourceType, q.Resources[0].ResourceName) {
+		if len(q.Resources) != 1 || !own(q.Resources[0].ResourceType, q.Resources[0].ResourceName) {
 			return nil
 		}
 		out := q.ResponseKind().(*kmsg.DescribeConfigsResponse)
@@ -32,7 +32,7 @@ func ownConfigs(c *call, body []byte) kmsg.Response {
 		out.Resources = append(out.Resources, r)
 		return out
 	case *kmsg.IncrementalAlterConfigsRequest:
-		if !decodes(q, body) || len(q.Resources) != 1 || !own(q.Resources[0].ResourceType, q.Resources[0].ResourceName) {
+		if len(q.Resources) != 1 || !own(q.Resources[0].ResourceType, q.Resources[0].ResourceName) {
 			return nil
 		}
 		out := q.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
@@ -48,15 +48,4 @@ func ownConfigs(c *call, body []byte) kmsg.Response {
 		return out
 	}
 	return nil
-}
-
-// decodes reads a body whose header has been read up to its tagged fields.
-func decodes(q kmsg.Request, body []byte) bool {
-	if q.IsFlexible() {
-		var err error
-		if body, err = skipTags(body); err != nil {
-			return false
-		}
-	}
-	return q.ReadFrom(body) == nil
 }

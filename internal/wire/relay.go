@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"kstate/model"
 )
 
@@ -41,8 +43,8 @@ func (s *Server) relays() map[int16]api {
 	}
 	versions := s.opt.Relay.Versions()
 	for _, key := range relayed {
-		if r, ok := versions[key]; ok {
-			out[key] = api{key: key, min: r.Min, max: r.Max, relay: true}
+		if r, ok := versions[key]; ok { // no more than can be read here
+			out[key] = api{key: key, min: r.Min, max: min(r.Max, kmsg.RequestForKey(key).MaxVersion()), relay: true}
 		}
 	}
 	return out
@@ -64,6 +66,7 @@ func (s *Server) find(key int16) (api, bool) {
 type handOn struct {
 	frame []byte
 	slot  chan<- reply
+	whole func(answer []byte) ([]byte, error) // makes the broker's answer the client's; nil: it is
 }
 
 // upstream is a client connection's own connection to a broker: correlation ids
@@ -78,13 +81,48 @@ type upstream struct {
 	ended bool
 }
 
-// handOn queues a request for a broker; the first one starts the goroutine.
-func (sc *serverConn) handOn(frame []byte, slot chan<- reply) {
+// relay answers what is asked about this process itself or is not allowed, and
+// hands the rest on.
+func (sc *serverConn) relay(c *call, frame []byte, slot chan<- reply) error {
+	h := handOn{frame: frame, slot: slot}
+	if c.rules != nil {
+		refusal, merge := authorizeHandOn(c)
+		if refusal != nil {
+			slot <- reply{call: c, response: refusal}
+			return nil
+		}
+		if merge != nil {
+			h.frame = kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.clientID)).AppendRequest(nil, c.request, c.correlationID)[4:]
+			h.whole = func(answer []byte) ([]byte, error) { return merged(c, answer, merge) }
+		}
+	}
+	if own := ownConfigs(c); own != nil {
+		slot <- reply{call: c, response: own}
+		return nil
+	}
 	if sc.up == nil {
 		sc.up = &upstream{sc: sc, todo: make(chan handOn, sc.server.opt.MaxUnanswered)}
 		sc.relaying.Go(sc.up.run)
 	}
-	sc.up.todo <- handOn{frame, slot}
+	sc.up.todo <- h
+	return nil
+}
+
+// merged is a broker's answer with what this process refuses itself.
+func merged(c *call, answer []byte, merge func(kmsg.Response)) ([]byte, error) {
+	response := c.request.ResponseKind()
+	body := answer[4:]
+	if response.IsFlexible() {
+		var err error
+		if body, err = skipTags(body); err != nil {
+			return nil, err
+		}
+	}
+	if err := response.ReadFrom(body); err != nil {
+		return nil, err
+	}
+	merge(response)
+	return encodeResponse(response, c.correlationID)[4:], nil
 }
 
 // run hands on until the client's connection closes. A request that could not be
@@ -104,6 +142,9 @@ func (u *upstream) run() {
 			return
 		case h := <-u.todo:
 			answer, err := u.exchange(ctx, h.frame)
+			if err == nil && h.whole != nil {
+				answer, err = h.whole(answer)
+			}
 			if err != nil {
 				u.sc.server.failed(u.sc.peer(), fmt.Errorf("handing a request with key %d on to a broker: %w", int16(binary.BigEndian.Uint16(h.frame)), err))
 				u.sc.close()

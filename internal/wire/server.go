@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"kstate/internal/acl"
 	"kstate/internal/handshake"
 	"kstate/model"
 )
@@ -26,7 +27,10 @@ type ServerOptions struct {
 	Relay   *Relay               // nil: nothing is handed on to brokers
 	// Quota says by whom a client's topic requests are counted, and its
 	// controller_mutation_rate, 0 for none. Nil: there is none. It may take its time.
-	Quota         func(user, clientID string) (from string, rate float64)
+	Quota func(user, clientID string) (from string, rate float64)
+	// Rules say who may do what, as of now. Nil, or what it returns: everybody may
+	// do everything. It returns at once.
+	Rules         func() *acl.Set
 	NextID        func() uint64 // numbers for Asked, unique in the process; default 1, 2, ...
 	OnFailure     func(from string, _ error)
 	MaxFrame      int           // bytes; default MaxFrameSize

@@ -16,6 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/acl"
 	"kstate/internal/handshake"
 	"kstate/model"
 )
@@ -56,6 +57,8 @@ type call struct {
 	request       kmsg.Request
 	correlationID int32
 	clientID      string
+	user          string   // who asks
+	rules         *acl.Set // what who may do; nil: everybody everything
 }
 
 // from names the asker: client id and address. The client id is the client's
@@ -191,8 +194,7 @@ func (sc *serverConn) handle(frame []byte, slot chan reply) error {
 		return err
 	}
 	if a.relay {
-		sc.handOn(frame, slot)
-		return nil
+		return sc.relay(c, frame, slot)
 	}
 	if a.local != nil {
 		response := a.local(c)
@@ -202,7 +204,7 @@ func (sc *serverConn) handle(frame []byte, slot chan reply) error {
 		slot <- reply{call: c, response: response}
 		return nil
 	}
-	ask, refusal := a.ask(c.request)
+	ask, refusal := a.ask(c)
 	if refusal != nil {
 		slot <- reply{call: c, response: refusal}
 		return nil
@@ -216,7 +218,10 @@ func (sc *serverConn) handle(frame []byte, slot chan reply) error {
 func (sc *serverConn) parse(frame []byte) (*call, api, error) {
 	none := api{key: -1}
 	key, version := int16(binary.BigEndian.Uint16(frame)), int16(binary.BigEndian.Uint16(frame[2:]))
-	c := &call{conn: sc, correlationID: int32(binary.BigEndian.Uint32(frame[4:])), request: kmsg.RequestForKey(key)}
+	c := &call{conn: sc, correlationID: int32(binary.BigEndian.Uint32(frame[4:])), request: kmsg.RequestForKey(key), user: sc.identity.user}
+	if sc.server.opt.Rules != nil {
+		c.rules = sc.server.opt.Rules()
+	}
 	if c.request == nil {
 		return nil, none, fmt.Errorf("request with key %d, which is not one of Kafka's", key)
 	}
@@ -232,12 +237,6 @@ func (sc *serverConn) parse(frame []byte) (*call, api, error) {
 	}
 	if !served {
 		return c, none, nil
-	}
-	if a.relay { // the broker reads the rest
-		if own := ownConfigs(c, body); own != nil {
-			a = api{key: key, local: func(*call) kmsg.Response { return own }}
-		}
-		return c, a, nil
 	}
 	if c.request.IsFlexible() {
 		var err error
@@ -297,7 +296,7 @@ func (sc *serverConn) send(r reply) error {
 	if r.question != nil {
 		c = r.question.call
 		var ok bool
-		if response, ok = r.question.api.answer(c.request, r.answer); !ok {
+		if response, ok = r.question.api.answer(c, r.answer); !ok {
 			return fmt.Errorf("%s was answered with a %T", kmsg.NameForKey(c.request.Key()), r.answer)
 		}
 	}
