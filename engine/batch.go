@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -71,6 +72,11 @@ func (b *batch) empty() bool {
 	return len(b.leaderAndIsr) == 0 && len(b.stopReplica) == 0 && len(b.metadataTo) == 0
 }
 
+// subjects says what is in the batch, in a few words.
+func (b *batch) subjects() string {
+	return fmt.Sprintf("LeaderAndIsr to %v, StopReplica to %v, UpdateMetadata to %v", ids(b.leaderAndIsr), ids(b.stopReplica), ids(b.metadataTo))
+}
+
 // clear drops everything collected. Kafka: AbstractControllerBrokerRequestBatch.clear.
 func (b *batch) clear() {
 	b.leaderAndIsr = map[int32]*entries[model.LeaderAndIsrEntry]{}
@@ -89,11 +95,11 @@ func (b *batch) open(target string, subjects int) error {
 	b.expect = subjects
 	switch {
 	case len(b.leaderAndIsr) > 0:
-		return illegalf("%s: the request batch is not empty while creating a new one: LeaderAndIsr changes for brokers %v might be lost", b.machine, ids(b.leaderAndIsr))
+		return illegalf("%s: the request batch is not empty while creating a new one: LeaderAndIsr changes for brokers %v might be lost (KAFKA-12315)", b.machine, ids(b.leaderAndIsr))
 	case len(b.stopReplica) > 0:
-		return illegalf("%s: the request batch is not empty while creating a new one: StopReplica changes for brokers %v might be lost", b.machine, ids(b.stopReplica))
+		return illegalf("%s: the request batch is not empty while creating a new one: StopReplica changes for brokers %v might be lost (KAFKA-12315)", b.machine, ids(b.stopReplica))
 	case len(b.metadataTo) > 0:
-		return illegalf("%s: the request batch is not empty while creating a new one: UpdateMetadata changes for brokers %v might be lost", b.machine, ids(b.metadataTo))
+		return illegalf("%s: the request batch is not empty while creating a new one: UpdateMetadata changes for brokers %v might be lost (KAFKA-12315)", b.machine, ids(b.metadataTo))
 	}
 	return nil
 }

@@ -13,6 +13,9 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // processStartup watches /controller and runs for the role.
 // Kafka: KafkaController.processStartup.
 func (e *Engine) processStartup() error {
+	if on := e.cfg.Mend.String(); on != "" {
+		e.logf(controllerLogger, model.Info, "faults of Kafka's controller that this one does not share (--mend): %s", on)
+	}
 	e.listenNode(model.ControllerPath)
 	if _, err := e.exists(model.ControllerPath); err != nil {
 		return err
@@ -335,10 +338,10 @@ func (e *Engine) resign() {
 		e.linkDown(id)
 	}
 	for _, b := range []*batch{e.psm, e.rsm} {
-		if !b.empty() && e.cfg.ClearBatches {
+		if !b.empty() && e.cfg.Mend.ClearBatches {
 			b.clear()
 		} else if !b.empty() {
-			e.logf(controllerLogger, model.Warn, "%s keeps unsent requests: every later transition through it in this process fails (KAFKA-12315); restart the process to be rid of them", b.machine)
+			e.logf(controllerLogger, model.Warn, "%s keeps unsent requests, of %s: every later transition through it in this process fails (KAFKA-12315). Restart the process to be rid of them; --mend clear-batches drops them", b.machine, b.subjects())
 		}
 	}
 	e.ctx.Reset()

@@ -34,9 +34,8 @@ type Config struct {
 	TakeOver bool
 	// Features are those that the controller itself supports.
 	Features map[string]model.VersionRange
-	// ClearBatches mends KAFKA-12315: leftovers of the machines' batches are
-	// dropped on resignation. Kafka does not.
-	ClearBatches bool
+	// Mend has the known faults of Kafka's controller that are mended.
+	Mend Mends
 }
 
 // DefaultConfig has Kafka 3.9's defaults.

@@ -60,7 +60,7 @@ func TestALostAnswerDoesNotLoseTheElection(t *testing.T) {
 // later move of that machine fail, in the next term too (KAFKA-12315).
 func TestLeftoversOutliveTheTerm(t *testing.T) {
 	for _, mended := range []bool{false, true} {
-		s := newStage(t, func(c *engine.Config) { c.ClearBatches = mended }, 1, 2, 3)
+		s := newStage(t, func(c *engine.Config) { c.Mend.ClearBatches = mended }, 1, 2, 3)
 		orders(s)
 		s.inv.Fault("a fence fails")
 		s.arm(&injection{purpose: "update_state", act: func(c *model.Call) *model.Result {

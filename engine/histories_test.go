@@ -255,7 +255,7 @@ type scene struct {
 func live(t failer, h scene, faults bool, lines *strings.Builder) *stage {
 	s := newStage(t, func(c *engine.Config) {
 		settings[h.with](c)
-		c.ClearBatches = faults
+		c.Mend.ClearBatches = faults
 	}, 1, 2, 3)
 	s.lines = lines
 	if faults {

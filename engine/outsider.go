@@ -82,7 +82,7 @@ func (e *Engine) processProtocolSettled(v model.InterBrokerProtocol) error {
 		if !t.ID.IsZero() {
 			continue
 		}
-		n := newTopic{topic: t.Name}
+		n := newTopic{topic: t.Name, unread: e.cfg.Mend.HalfDeletedTopics && t.PartitionCount() == 0}
 		for p, part := range t.Partitions() {
 			n.Partitions = append(n.Partitions, model.PartitionAssignment{Partition: p, ReplicaAssignment: *part.Assignment})
 		}

@@ -18,7 +18,8 @@ func (e *Engine) initializeReassignments() error {
 	}
 	err = e.resumeReassignments(func(tp model.TopicPartition, _ model.ReplicaAssignment) bool { return !slices.Contains(resumed, tp) })
 	if missing := new(stateMissing); errors.As(err, &missing) {
-		e.logf(controllerLogger, model.Warn, "the reassignment of %s in %s cannot be taken up: no controller can start, this one and the next ones, until a replica of it starts or that znode is mended", missing.tp, model.TopicPath(missing.tp.Topic))
+		e.logf(controllerLogger, model.Warn, "the reassignment of %s in %s cannot be taken up, since %s does not exist: no controller can start, this one and the next ones, until a replica of it starts, or that topic znode is written without adding_replicas and removing_replicas; --mend half-deleted-topics passes over it",
+			missing.tp, model.TopicPath(missing.tp.Topic), model.TopicPartitionStatePath(missing.tp))
 	}
 	return err
 }
@@ -28,7 +29,7 @@ func (e *Engine) initializeReassignments() error {
 func (e *Engine) resumeReassignments(resume func(model.TopicPartition, model.ReplicaAssignment) bool) error {
 	for _, tp := range e.reassigning() {
 		if a := e.ctx.Assignment(tp); resume(tp, a) {
-			if err := e.onPartitionReassignment(tp, a); err != nil {
+			if err := e.onPartitionReassignment(tp, a); err != nil && !e.passOver(err) {
 				return err
 			}
 		}

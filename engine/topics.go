@@ -11,6 +11,7 @@ type newTopic struct {
 	topic string
 	model.TopicAssignment
 	version int32 // data version of the znode
+	unread  bool  // the znode cannot be read, and is left as it is
 }
 
 // readNewTopics listens to and reads topic znodes. A missing znode, or one with
@@ -35,6 +36,9 @@ func (e *Engine) readNewTopics(topics []string) ([]newTopic, error) {
 		case model.CodeOK:
 			a, _, err := model.DecodeTopic(model.TopicPath(t), results[i].Data)
 			if err != nil {
+				if out[i].unread = e.passOverTopic(err); out[i].unread {
+					continue
+				}
 				return nil, err
 			}
 			out[i].TopicAssignment, out[i].version = a, results[i].Stat.Version
@@ -54,7 +58,7 @@ func (e *Engine) assignTopicIDs(ts []newTopic) error {
 	if e.cfg.IBP.TopicIDs() {
 		var ops []model.Op
 		for i := range ts {
-			if !ts[i].ID.IsZero() {
+			if !ts[i].ID.IsZero() || ts[i].unread {
 				continue
 			}
 			ts[i].ID = e.step(&model.Draw{For: ts[i].topic}).ID
@@ -96,6 +100,7 @@ func (e *Engine) processTopicChange() error {
 		}
 	}
 	for _, t := range added {
+		e.dropGhost(t)
 		e.ctx.AddTopic(t)
 	}
 	assignments, err := e.readNewTopics(added)
@@ -127,14 +132,12 @@ func (e *Engine) forgetDeletedOutside(topic string) {
 	if e.ctx.IsQueued(topic) {
 		e.step(&model.Mark{Topic: topic, Set: model.ToBeDeleted, Reason: "its znode was deleted from outside"})
 	}
-	states := 0
-	for _, p := range e.ctx.Topic(topic).Entries() {
-		if p.State != model.NoPartitionState && p.State != model.NonExistentPartition {
-			states++
+	if states := livingStates(e.ctx.Topic(topic)); states > 0 {
+		hence := "a topic of that name created again stays without a leader until the next controller failover; move the role, or run with --mend ghost-states"
+		if e.cfg.Mend.GhostStates {
+			hence = "they are dropped when a topic of that name is created (--mend ghost-states)"
 		}
-	}
-	if states > 0 {
-		e.logf(controllerLogger, model.Warn, "topic %s was deleted from outside: the states of %d partitions stay in memory, and a topic of that name created again stays without a leader until the next controller failover", topic, states)
+		e.logf(controllerLogger, model.Warn, "%s was deleted from outside, not by a marker in %s: the states of %d partitions stay in memory: %s", model.TopicPath(topic), model.DeleteTopicsPath, states, hence)
 	}
 	e.ctx.RemoveTopic(topic)
 }

@@ -47,7 +47,7 @@ func controlCommand() command {
 		flag{name: "authorization", kind: isFile, value: "FILE", usage: "who may do what, in the words of kafka-acls (default: everybody everything, or the rules of authorizer.class.name)"},
 		flag{name: "paused", usage: "hold at the controller's first step"},
 		flag{name: "dead-man", kind: isNumber, value: "SECONDS", usage: "a held controller goes on by itself after this time without a command (default 20)"},
-		journalFlag, journalSizeFlag, stateChangeLogFlag)
+		mendFlag, journalFlag, journalSizeFlag, stateChangeLogFlag)
 	return command{
 		name:    "control",
 		summary: "be the controller of real brokers, stepping included",

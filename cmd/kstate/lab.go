@@ -49,7 +49,7 @@ func labCommand() command {
 			{name: "zookeeper-port", kind: isNumber, most: 65535, value: "N", usage: "port of the embedded ZooKeeper (default 0: any; it is printed)"},
 			{name: "zookeeper-tick", kind: isNumber, most: mostTick, value: "MS", usage: "tickTime of the embedded ZooKeeper (default 2000)"},
 			{name: "zookeeper-data", kind: isDir, value: "DIR", usage: "keep the embedded ZooKeeper's content there, and read it back at the start"},
-			journalFlag, journalSizeFlag, stateChangeLogFlag,
+			mendFlag, journalFlag, journalSizeFlag, stateChangeLogFlag,
 		}, append(dashboardFlags(), forkFlags()...)...),
 		run: runLab,
 	}
@@ -83,6 +83,9 @@ func runLab(inv *invocation) error {
 	}
 	defer closeLog()
 	b := &bench{opt: opt, source: source, config: engine.DefaultConfig(labControllerID), paused: inv.has("paused"), log: log}
+	if b.config.Mend, err = mends(inv); err != nil {
+		return err
+	}
 	defer b.end()
 	if opt.Brokers == 0 {
 		return b.serveZooKeeper(inv)

@@ -208,10 +208,27 @@ func readSettings(inv *invocation) (*controlSettings, error) {
 			return nil, inv.misuse("%s: %s=%s: %v", where[k], k, security.Redacted(k, values[k]), err)
 		}
 	}
+	var err error
+	if s.engine.Mend, err = mends(inv); err != nil {
+		return nil, err
+	}
 	if v := inv.text("inter-broker-protocol"); v != "" {
 		if err := protocolSetting(s, v); err != nil {
 			return nil, inv.misuse("--inter-broker-protocol %s: %v", v, err)
 		}
 	}
 	return s, nil
+}
+
+// mendFlag says which known faults of Kafka's controller are mended.
+var mendFlag = flag{name: "mend", kind: isText, value: "NAME[,NAME]",
+	usage: "known faults of Kafka's controller that this one is not to share; by default it does as Kafka does: " + strings.Join(engine.MendNames, ", ")}
+
+// mends reads --mend.
+func mends(inv *invocation) (engine.Mends, error) {
+	m, err := engine.ParseMends(inv.text("mend"))
+	if err != nil {
+		return m, inv.misuse("--mend %s: %v", inv.text("mend"), err)
+	}
+	return m, nil
 }
