@@ -23,9 +23,16 @@ log4j.appender.err.layout.ConversionPattern=[%d] %p %m (%c)%n
 `
 
 // Tool runs a main class of the jars, as org.apache.kafka.tools.TopicCommand, and
-// returns what it printed. The error is about how it ended, and holds the
-// end of what it printed.
+// returns what it printed to standard output. The error is about how it ended,
+// and holds the end of what it printed.
 func (j *Jars) Tool(t testing.TB, in, main string, args ...string) (string, error) {
+	t.Helper()
+	out, _, err := j.Run(t, in, main, args...)
+	return out, err
+}
+
+// Run is Tool with what was printed to standard error.
+func (j *Jars) Run(t testing.TB, in, main string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	logging := filepath.Join(t.TempDir(), "log4j.properties")
 	if err := os.WriteFile(logging, []byte(quietLog4j), 0o644); err != nil {
@@ -40,12 +47,12 @@ func (j *Jars) Tool(t testing.TB, in, main string, args ...string) (string, erro
 	cmd.WaitDelay = 5 * time.Second
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewBufferString(in), &out, &errs
-	err := spawn(cmd)
+	err = spawn(cmd)
 	if err == nil {
 		err = cmd.Wait()
 	}
 	if err != nil {
 		err = fmt.Errorf("%s %q: %w: %s", main, args, err, lastLines(append(out.Bytes(), errs.Bytes()...), tailLines))
 	}
-	return out.String(), err
+	return out.String(), errs.String(), err
 }

@@ -34,11 +34,13 @@ type twins struct {
 	excused    map[string]int // by deviation
 }
 
-// newTwins starts a ZooKeeper and a server of ours whose zxids begin alike.
-func newTwins(t *testing.T) *twins {
+// super is the user who may do everything on both servers.
+const super = "super:secret"
+
+// startBoth starts a ZooKeeper 3.8.4 and a server of ours that are set up alike,
+// their zxids too, and gives their addresses.
+func startBoth(t *testing.T, jars *realkafka.Jars) (ours, real string) {
 	t.Helper()
-	jars := realkafka.Require(t, "3.9.2") // with ZooKeeper 3.8.4
-	const super = "super:secret"
 	z := realkafka.StartZooKeeper(t, jars, map[string]string{
 		"minSessionTimeout": "2000", "maxSessionTimeout": "20000", "extendedTypesEnabled": "true",
 		"DigestAuthenticationProvider.superDigest": Digest(super)})
@@ -47,8 +49,15 @@ func newTwins(t *testing.T) *twins {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &twins{t: t, ours: &diffPeer{name: "ours", addr: addr.String()}, real: &diffPeer{name: "ZooKeeper", addr: z.Addr}, excused: map[string]int{}}
+	return addr.String(), z.Addr
+}
+
+func newTwins(t *testing.T) *twins {
+	t.Helper()
+	ours, real := startBoth(t, realkafka.Require(t, "3.9.2"))
+	w := &twins{t: t, ours: &diffPeer{name: "ours", addr: ours}, real: &diffPeer{name: "ZooKeeper", addr: real}, excused: map[string]int{}}
 	for _, p := range []*diffPeer{w.ours, w.real} {
+		var err error
 		p.sessions = map[int64]string{}
 		if p.control, err = p.dial(0, nil, 20_000, false); err != nil {
 			t.Fatalf("connect to %s: %v", p.name, err)
