@@ -41,6 +41,8 @@ func (e *Engine) Accept(in model.Input) {
 		e.put(&model.ProtocolSettled{IBP: s.IBP}, cause)
 	case *model.UncleanEnabled:
 		e.uncleanEnabled(s.Topic, cause)
+	case *model.UncleanDisabled: // no event in Kafka: elections read the setting
+		e.setUncleanDefault("false")
 	case *model.OperatorElects:
 		tps := slices.Clone(s.Partitions)
 		e.put(&model.OperatorElection{Strategy: s.Strategy, Partitions: sortTPs(tps)}, cause)
@@ -172,17 +174,22 @@ func (e *Engine) asked(s *model.Asked, cause string) {
 // DynamicLogConfig.reconfigure.
 func (e *Engine) uncleanEnabled(topic, cause string) {
 	if topic == "" {
-		settings := map[string]string{uncleanKey: "true"}
-		for k, v := range e.cfg.BrokerConfig {
-			if k != uncleanKey {
-				settings[k] = v
-			}
-		}
-		e.cfg.BrokerConfig = settings
+		e.setUncleanDefault("true")
 		e.put(&model.UncleanLeaderElectionEnable{}, cause)
 	} else if e.IsActive() {
 		e.put(&model.TopicUncleanLeaderElectionEnable{Topic: topic}, cause)
 	}
+}
+
+// setUncleanDefault changes the broker's own setting, in a map of its own: the
+// one before may be looked at.
+func (e *Engine) setUncleanDefault(value string) {
+	settings := map[string]string{}
+	for k, v := range e.cfg.BrokerConfig {
+		settings[k] = v
+	}
+	settings[uncleanKey] = value
+	e.cfg.BrokerConfig = settings
 }
 
 // preempt notes what a cleared event owes its caller. Events whose callers get

@@ -52,6 +52,8 @@ type (
 	// UncleanEnabled: unclean leader election was switched on for a topic, or
 	// (Topic empty) as the broker default.
 	UncleanEnabled struct{ Topic string }
+	// UncleanDisabled: the broker default of it was switched off again.
+	UncleanDisabled struct{}
 	// ProtocolLearned: the brokers that a Probe named have all said what they speak;
 	// IBP is the newest inter-broker protocol that fits all.
 	ProtocolLearned struct{ IBP InterBrokerProtocol }
@@ -92,6 +94,7 @@ func (s *UncleanEnabled) String() string {
 	}
 	return "unclean election enabled for " + s.Topic
 }
+func (*UncleanDisabled) String() string { return "unclean election no longer enabled by default" }
 func (s *ProtocolLearned) String() string {
 	return "brokers speak inter-broker protocol " + s.IBP.String()
 }

@@ -145,6 +145,22 @@ func (c *Conn) Proceed() {
 	c.held, c.renewed, c.sess = false, true, s
 }
 
+// EndSession closes the session at the server, whose ephemeral znodes go with it,
+// and then has it be over here, as if it had expired: what is under way gets
+// SESSIONEXPIRED, and a SessionExpired input follows. The error says that there is
+// no session that could be closed now.
+func (c *Conn) EndSession() error {
+	s := c.session()
+	st := c.State()
+	if s.isOver() || st.Phase != Connected {
+		return fmt.Errorf("ZooKeeper %s: no session can be ended: %s", c.address, st.Phase)
+	}
+	<-s.made
+	s.client.Close() // waits up to a second for the answer
+	s.end(fmt.Errorf("ZooKeeper session 0x%x was ended", st.SessionID))
+	return nil
+}
+
 // State tells where the connection stands.
 func (c *Conn) State() State {
 	c.mu.Lock()

@@ -10,6 +10,7 @@ const defaultCommand = "lab"
 func commands() []command {
 	return slices.Concat([]command{
 		labCommand(),
+		runCommand(),
 		observeCommand(),
 		controlCommand(),
 		stateCommand(),

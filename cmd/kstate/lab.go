@@ -38,11 +38,15 @@ const mostBrokers = 200
 func labCommand() command {
 	return command{
 		name:    "lab",
+		args:    "[SCENARIO]",
 		summary: "dashboard over an embedded cluster: a ZooKeeper, simulated brokers, kstate as their controller",
 		detail: "The embedded ZooKeeper speaks its own protocol on the printed port, so that any client can join. " +
-			"The first content is three brokers and the topics orders (3 partitions x 3 replicas), clicks (2 x 2) and unclean (1 x 2).",
+			"The first content is three brokers and the topics orders (3 partitions x 3 replicas), clicks (2 x 2) and unclean (1 x 2).\n" +
+			"With a scenario, a file or the name of one that --list lists, it starts with what that one brings about, shows its goal (H), and says when it is reached.",
 		flags: append([]flag{
 			{name: "brokers", kind: isNumber, most: mostBrokers, value: "N", usage: "start N brokers (default 3); 0 starts the ZooKeeper server alone"},
+			{name: "list", usage: "list the scenarios that kstate ships"},
+			{name: "seed", kind: isNumber, value: "N", usage: "draw topic ids and the pace of replication from this seed (default 0: anew each time)"},
 			{name: "paused", usage: "hold at the controller's first step"},
 			{name: "tree", kind: isFile, value: "FILE", usage: "start from a tree file, with simulated brokers in the place of those registered in it"},
 			{name: "fork", kind: isText, value: "HOST:PORT[,...]/CHROOT", usage: "start from a copy of a live cluster's tree, which is only read, with simulated brokers in the place of those registered there"},
@@ -56,7 +60,10 @@ func labCommand() command {
 }
 
 func runLab(inv *invocation) error {
-	opt := lab.Options{Brokers: inv.number("brokers", 3), Port: inv.number("zookeeper-port", 0), DataDir: inv.text("zookeeper-data"),
+	if inv.has("list") {
+		return listScenarios(inv)
+	}
+	opt := lab.Options{Brokers: inv.number("brokers", 3), Seed: uint64(inv.number("seed", 0)), Port: inv.number("zookeeper-port", 0), DataDir: inv.text("zookeeper-data"),
 		TickTime: time.Duration(inv.number("zookeeper-tick", 2000)) * time.Millisecond}
 	if opt.TickTime < leastTick {
 		return inv.misuse("--zookeeper-tick %s: below %d ms sessions end before they can be kept", inv.text("zookeeper-tick"), leastTick.Milliseconds())
@@ -87,7 +94,10 @@ func runLab(inv *invocation) error {
 		return err
 	}
 	defer b.end()
-	if opt.Brokers == 0 {
+	if err := b.stage(inv); err != nil {
+		return err
+	}
+	if b.opt.Brokers == 0 {
 		return b.serveZooKeeper(inv)
 	}
 	ctx, cancel := context.WithCancel(inv.ctx)
@@ -106,9 +116,15 @@ func runLab(inv *invocation) error {
 	session := b.session(options)
 	var loop sync.WaitGroup
 	loop.Go(func() { session.Run(ctx) })
+	if b.play != nil {
+		b.play.begin(ctx, session)
+	}
 	err = show(inv, session)
 	cancel()
 	loop.Wait()
+	if b.play != nil {
+		b.play.stop()
+	}
 	return err
 }
 
@@ -143,6 +159,9 @@ type bench struct {
 	config engine.Config
 	paused bool
 	log    io.Writer
+	// recorded is told of every record of the session; nil: nobody wants it.
+	recorded func(model.Record)
+	play     *play // nil: no scenario
 
 	mu      sync.Mutex
 	lab     *lab.Lab
@@ -174,24 +193,44 @@ func (b *bench) start(ctx context.Context) (debugger.Options, error) {
 	if err := b.keep(l); err != nil {
 		return debugger.Options{}, errors.Join(err, l.Close())
 	}
+	return b.connect(ctx, l)
+}
+
+// connect connects a fresh controller to the lab.
+func (b *bench) connect(ctx context.Context, l *lab.Lab) (debugger.Options, error) {
 	id := l.ReserveID(b.config.ID)
+	cfg, err := b.engineConfig(l)
+	if err != nil {
+		return debugger.Options{}, err
+	}
 	out, err := live.Dial(ctx, live.Options{ControllerID: id, Listener: l.Listener(), ClusterID: l.ClusterID(), OnInput: b.input,
-		ZooKeeper: zkwatch.Options{Servers: l.Addr(), SessionTimeout: 2 * b.opt.TickTime, Gate: zkwatch.Controller()}})
+		Configs: true, Unclean: cfg.BrokerConfig[uncleanSettingName] == "true", Intercept: answerFaults{b.now}, Random: reader(l.Draw),
+		ZooKeeper: zkwatch.Options{Servers: l.Addr(), SessionTimeout: b.sessionTimeout(), Gate: zkwatch.Controller(), OnResend: b.resent}})
 	if err != nil {
 		return debugger.Options{}, err
 	}
 	b.mu.Lock()
 	b.outside = out
 	b.mu.Unlock()
-	cfg := b.config
 	cfg.ID, cfg.InterBrokerListener = id, l.Listener()
 	self := out.Self()
 	cfg.Self = &self
 	eng := engine.New(cfg)
 	options := debugger.Options{Engine: eng, Env: out, Mode: model.LabMode, Source: b.sourceOf(l), Operate: l.Operate, Reset: b.reset,
-		Peek: out.Peek, Explain: explainMemory, Channels: out.Channels.Snapshot, Brokers: l.Brokers, Connection: out.Connection, SessionID: out.SessionID, Expired: out.Conn.Proceed, Viewed: out.Viewed, Paused: b.paused}
+		Restart: b.restart, Restarts: restarts, Disk: l.Disk, Scenario: b.scenario,
+		Lose:          func(op model.Op, after bool) error { l.Lose(out.SessionID(), op, after); return nil },
+		ExpireSession: func() error { return l.Expire(out.SessionID()) },
+		Peek:          out.Peek, Explain: explainMemory, Channels: out.Channels.Snapshot, Brokers: l.Brokers, Connection: out.Connection, SessionID: out.SessionID, Expired: out.Conn.Proceed, Viewed: out.Viewed, Paused: b.paused}
 	if b.log != nil {
 		options.Recorded = (&debugger.StateChangeLog{W: b.log, ControllerID: id, Epoch: eng.Epoch}).Record
+	}
+	if tell := options.Recorded; b.recorded != nil {
+		options.Recorded = func(r model.Record) {
+			if tell != nil {
+				tell(r)
+			}
+			b.recorded(r)
+		}
 	}
 	return options, nil
 }
@@ -245,7 +284,14 @@ func (b *bench) reset(ctx context.Context) (debugger.Options, error) {
 		return debugger.Options{}, err
 	}
 	b.opt.Wipe = true
-	return b.start(ctx)
+	if b.play != nil {
+		b.play.anew()
+	}
+	options, err := b.start(ctx)
+	if s := b.now(); err == nil && b.play != nil && s != nil {
+		b.play.begin(ctx, s)
+	}
+	return options, err
 }
 
 // end takes everything down for good.

@@ -11,21 +11,29 @@ import (
 )
 
 // command carries out one command of the operator, in the loop.
-func (s *Session) command(ctx context.Context, c model.Command) {
+func (s *Session) command(ctx context.Context, o order) {
 	s.dirty, s.commandedAt = true, s.opt.Clock()
-	switch c.(type) {
+	switch o.command.(type) {
 	case model.Inspect, model.Explain, model.PreviewElection: // looking changes nothing
 	default:
-		s.opt.Journal.Command(s.commandedAt, c)
+		s.opt.Journal.Command(s.commandedAt, o.command)
 	}
 	if s.resigning {
+		o.answer("", errors.New("refused: kstate is ending"))
 		return
 	}
-	if _, anew := c.(model.ResetLab); s.gone && !anew {
+	told := s.noticeSeq
+	if _, anew := o.command.(model.ResetLab); s.gone && !anew {
 		s.notice(model.Error, "refused: there is no lab any more; reset it")
+	} else if s.carryOut(ctx, o) {
 		return
 	}
-	switch c := c.(type) {
+	o.answer("", s.refusalSince(told))
+}
+
+// carryOut does what a command says; true when the answer comes later.
+func (s *Session) carryOut(ctx context.Context, o order) bool {
+	switch c := o.command.(type) {
 	case model.Pause:
 		if s.mode != paused {
 			s.pause("paused by the operator")
@@ -33,7 +41,15 @@ func (s *Session) command(ctx context.Context, c model.Command) {
 	case model.Continue:
 		s.mode, s.stopReason, s.stepZnodes = running, "", nil
 	case model.StepBy:
-		s.stepBy(c)
+		s.stepBy(ctx, c)
+	case model.RunUntil:
+		s.runUntil(c)
+	case model.InjectFault:
+		s.inject(c)
+	case model.ClearFault:
+		s.clearFault(c)
+	case model.ReleaseAnswers:
+		s.releaseAnswers(c)
 	case model.Inspect:
 		s.subject, s.inspection = c.Subject, nil
 	case model.Explain:
@@ -45,25 +61,30 @@ func (s *Session) command(ctx context.Context, c model.Command) {
 	case model.Reassign:
 		s.reassign(c)
 	case model.ResetLab:
-		s.reset(ctx)
+		return s.reset(ctx, o)
+	case model.RestartController:
+		return s.restart(ctx, o)
+	case model.ChangeSetting:
+		return s.changeSetting(ctx, o, c)
 	default:
 		if s.asksItself(c) {
 			s.askFor(c)
-			return
+			return false
 		}
-		s.operate(ctx, c)
+		return s.operate(ctx, o)
 	}
+	return false
 }
 
 // stepBy takes the step that the operator saw, and holds at the next one of
 // that grain or coarser. If the engine has moved on since, it refuses.
-func (s *Session) stepBy(c model.StepBy) {
+func (s *Session) stepBy(ctx context.Context, c model.StepBy) {
 	at := s.opt.Engine.At()
 	switch {
 	case s.inFlight != nil:
 		s.notice(model.Warn, "not stepped: ZooKeeper has not answered the last step yet")
 	case at == nil:
-		if s.mode == running {
+		if s.mode != paused {
 			s.pause("paused by the operator")
 		}
 		s.notice(model.Info, "nothing to step: the controller is idle")
@@ -71,7 +92,7 @@ func (s *Session) stepBy(c model.StepBy) {
 		s.notice(model.Warn, fmt.Sprintf("not stepped: the controller has moved on to step %d, you saw step %d", s.taken+1, c.Position))
 	default:
 		s.mode, s.grain, s.stopReason, s.stepZnodes = stepping, c.Grain, "", nil
-		s.perform(at)
+		s.perform(ctx, at)
 	}
 }
 
@@ -158,52 +179,110 @@ func (s *Session) runElection(c model.RunElection) {
 	s.notice(model.Info, fmt.Sprintf("%s election of %d partitions queued", c.Strategy, len(tps)))
 }
 
-// operate has the environment's owner do it, outside the loop.
-func (s *Session) operate(ctx context.Context, c model.Command) {
+// changeSetting changes it at once where that is how it takes effect, else by a
+// restart of the controller.
+func (s *Session) changeSetting(ctx context.Context, o order, c model.ChangeSetting) bool {
+	if s.opt.Restarts == nil {
+		return s.operate(ctx, o)
+	}
+	restart, err := s.opt.Restarts(c)
+	switch {
+	case err != nil:
+		s.notice(model.Warn, "refused: "+err.Error())
+		return false
+	case restart:
+		return s.restart(ctx, o)
+	}
+	return s.operate(ctx, o)
+}
+
+// operate has the environment's owner do it, outside the loop; true when it is
+// being done.
+func (s *Session) operate(ctx context.Context, o order) bool {
 	if s.opt.Operate == nil && s.opt.Mode == model.ControlMode {
-		s.notice(model.Warn, "refused: outside the lab kstate starts and stops no brokers")
-		return
+		s.notice(model.Warn, "refused: outside the lab kstate starts and stops no brokers, and does nothing to them")
+		return false
 	}
 	if s.opt.Operate == nil {
 		s.notice(model.Warn, "refused: "+string(s.opt.Mode)+" mode is read only")
-		return
+		return false
 	}
 	do := s.opt.Operate
 	var text string
 	var err error
-	s.aside(func() { text, err = do(ctx, c) }, func() {
+	s.aside(func() { text, err = do(ctx, o.command) }, func() {
 		if err != nil {
 			s.notice(model.Error, err.Error())
 		} else if text != "" {
 			s.notice(model.Info, text)
+			s.accept(model.Input{At: s.opt.Clock(), Of: &model.Remarked{Text: text}})
 		}
+		o.answer(text, err)
 	})
+	return true
 }
 
 // reset replaces engine and environment by fresh ones.
-func (s *Session) reset(ctx context.Context) {
+func (s *Session) reset(ctx context.Context, o order) bool {
 	if s.opt.Reset == nil {
 		s.notice(model.Warn, "refused: there is no lab to reset in this mode")
-		return
+		return false
 	}
+	s.replace(o, func() (Options, error) { return s.opt.Reset(ctx) }, func(err error) {
+		if err != nil {
+			s.notice(model.Error, "the lab could not be started anew: "+err.Error())
+			return
+		}
+		s.start()
+		s.notice(model.Info, "the lab was started anew")
+	})
+	return true
+}
+
+// restart replaces the engine by a fresh one in the same surroundings. The
+// history goes on, and a held controller stays held.
+func (s *Session) restart(ctx context.Context, o order) bool {
+	if s.opt.Restart == nil {
+		s.notice(model.Warn, "refused: only the lab's controller can be restarted")
+		return false
+	}
+	if s.mode == stepping {
+		s.mode = paused
+	}
+	restart := s.opt.Restart
+	s.replace(o, func() (Options, error) { return restart(ctx, o.command) }, func(err error) {
+		if err != nil {
+			s.notice(model.Error, "the controller could not be started again: "+err.Error())
+			return
+		}
+		text := "the controller was restarted"
+		if c, ok := o.command.(model.ChangeSetting); ok {
+			text = "the controller was restarted, for in Kafka too this setting is read at the start only: " + model.CommandText(c)
+		}
+		s.begin()
+		s.accept(model.Input{At: s.opt.Clock(), Of: &model.Remarked{Text: text}})
+		s.notice(model.Info, text)
+	})
+	return true
+}
+
+// replace closes the engine and goes on with another one.
+func (s *Session) replace(o order, anew func() (Options, error), then func(error)) {
 	s.generation++
 	s.resetting, s.inspecting, s.inFlight = true, false, nil
 	s.opt.Engine.Close()
 	var fresh Options
 	var err error
-	anew := s.opt.Reset
-	s.aside(func() { fresh, err = anew(ctx) }, func() {
+	s.aside(func() { fresh, err = anew() }, func() {
 		s.resetting = false
-		if s.gone = err != nil; s.gone {
-			s.notice(model.Error, "the lab could not be started anew: "+err.Error())
-			return
+		if s.gone = err != nil; !s.gone {
+			fresh.Clock, fresh.Journal = s.opt.Clock, s.opt.Journal
+			s.opt = fresh
+			s.mu.Lock()
+			s.inputs = nil // whatever the old environment still said
+			s.mu.Unlock()
 		}
-		fresh.Clock, fresh.Journal = s.opt.Clock, s.opt.Journal
-		s.opt = fresh
-		s.mu.Lock()
-		s.inputs = nil // whatever the old environment still said
-		s.mu.Unlock()
-		s.start()
-		s.notice(model.Info, "the lab was started anew")
+		then(err)
+		o.answer("", err)
 	})
 }

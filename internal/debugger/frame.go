@@ -64,6 +64,11 @@ func (s *Session) frame() model.Frame {
 	if s.opt.Brokers != nil {
 		f.Brokers = s.opt.Brokers(v)
 	}
+	f.Faults, f.Held = s.faults.snapshot()
+	f.NoFaults = s.opt.NoFaults
+	if s.opt.Scenario != nil {
+		f.Scenario = s.opt.Scenario(&f)
+	}
 	return f
 }
 
@@ -113,11 +118,14 @@ func (s *Session) peekSubject(ctx context.Context) {
 		return
 	}
 	s.inspecting = true
-	subject, peek := s.subject, s.opt.Peek
+	subject, peek, disk := s.subject, s.opt.Peek, s.opt.Disk
 	in := &model.Inspection{Subject: subject, At: now}
 	s.aside(func() {
 		for _, path := range subject.Paths() {
 			in.Znodes = append(in.Znodes, peek(ctx, path))
+		}
+		if disk != nil && subject.Kind == model.BrokerSubject {
+			in.Dirs = disk(subject.Broker)
 		}
 	}, func() {
 		s.inspecting = false

@@ -45,6 +45,24 @@ type Options struct {
 	// metadata requests.
 	Viewed func(v *model.View, active bool)
 
+	// Restart ends the controller and gives a fresh one on the same surroundings,
+	// with a setting changed if the command is one; Restarts tells whether a
+	// setting takes effect only then, or why it cannot be changed. Nil: no
+	// controller is restarted.
+	Restart  func(ctx context.Context, c model.Command) (Options, error)
+	Restarts func(c model.ChangeSetting) (bool, error)
+	// Lose breaks ZooKeeper's connection at the next request with that operation,
+	// before or after it is done. ExpireSession ends the session. Both are for
+	// faults; nil refuses those.
+	Lose          func(op model.Op, after bool) error
+	ExpireSession func() error
+	NoFaults      string // why no fault may be injected; empty: they may
+	// Disk is what the log directories of a broker hold; it may take its time.
+	Disk func(broker int32) []model.LogDir
+	// Scenario says how far the lab's exercise is, of the picture that is about to
+	// be shown. It must not block, nor take long.
+	Scenario func(f *model.Frame) *model.Scenario
+
 	// DeadMan is how long the controller may be held without a command; then it
 	// goes on by itself. 0: for ever.
 	DeadMan time.Duration
@@ -66,18 +84,22 @@ const (
 // Session runs the loop of one engine and its front end. Frames come from
 // Frames, latest wins; commands go to Do; inputs go to Input.
 type Session struct {
-	opt    Options
+	opt    Options // the loop's
+	clock  func() int64
 	frames chan model.Frame
 	wake   chan struct{}
 
 	mu       sync.Mutex
 	inputs   []model.Input
-	commands []model.Command
+	commands []order
 	jobs     []func() // results of work outside the loop, run inside it
 
 	// owned by the loop
 	mode           runMode
 	grain          model.Grain
+	until          model.Pattern // of seeking
+	skipped        uint64        // the position at which seeking began; 0: at none
+	faults         faultTable
 	stopReason     string
 	inFlight       model.Step
 	inFlightAt     uint64 // number of that step in the journal
@@ -114,6 +136,8 @@ type callJob struct {
 	call       *model.Call
 	env        Environment
 	generation int
+	hits       []opHit
+	hands      hands
 }
 
 type runMode uint8
@@ -122,6 +146,7 @@ const (
 	running runMode = iota
 	paused
 	stepping // until a step of the grain is at hand
+	seeking  // until a step with a text is at hand
 )
 
 // NewSession makes a session; Run starts it.
@@ -129,20 +154,31 @@ func NewSession(opt Options) *Session {
 	if opt.Clock == nil {
 		opt.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
-	s := &Session{opt: opt, frames: make(chan model.Frame, 1), wake: make(chan struct{}, 1), calls: make(chan callJob, 1), resigned: make(chan struct{})}
+	s := &Session{opt: opt, clock: opt.Clock, frames: make(chan model.Frame, 1), wake: make(chan struct{}, 1), calls: make(chan callJob, 1), resigned: make(chan struct{})}
 	s.start()
 	return s
 }
 
+// start begins with a fresh engine and a fresh history.
 func (s *Session) start() {
-	s.history = model.NewHistory(historyMax)
-	s.mode, s.stopReason = running, ""
+	s.history, s.positions = model.NewHistory(historyMax), 0
+	s.mode, s.stopReason, s.edges = running, "", model.Edges{}
 	if s.opt.Paused {
 		s.mode, s.stopReason = paused, "started paused"
 	}
-	s.edges, s.inFlight, s.stepZnodes, s.preview, s.inspection = model.Edges{}, nil, nil, nil, nil
+	s.faults.clear(0)
+	s.begin()
+}
+
+// begin begins with a fresh engine.
+func (s *Session) begin() {
+	s.inFlight, s.stepZnodes, s.preview, s.inspection = nil, nil, nil, nil
 	s.why = explaining{subject: s.why.subject}
-	s.positions, s.dirty = 0, true // taken goes on: a command must not fit a step of another engine
+	s.dirty = true // taken goes on: a command must not fit a step of another engine
+	s.faults.mu.Lock()
+	s.faults.operate = s.opt.Operate
+	s.faults.release(model.AnyBroker)
+	s.faults.mu.Unlock()
 	s.asideAt = map[uint64]model.Step{}
 	s.opt.Journal.Engine(s.opt.Clock(), Settings(s.opt.Engine.Config()))
 	started := &model.Started{}
@@ -158,7 +194,7 @@ func (s *Session) Frames() <-chan model.Frame { return s.frames }
 // Do gives a command; it never blocks.
 func (s *Session) Do(c model.Command) {
 	s.mu.Lock()
-	s.commands = append(s.commands, c)
+	s.commands = append(s.commands, order{command: c})
 	s.mu.Unlock()
 	s.signal()
 }
@@ -166,7 +202,7 @@ func (s *Session) Do(c model.Command) {
 // Input gives an input, from any goroutine; it never blocks. Inputs given
 // before a call's result was returned are queued before that result counts.
 func (s *Session) Input(st model.Stimulus) {
-	in := model.Input{At: s.opt.Clock(), Of: st}
+	in := model.Input{At: s.clock(), Of: st}
 	s.mu.Lock()
 	s.inputs = append(s.inputs, in)
 	s.mu.Unlock()
@@ -211,9 +247,9 @@ func (s *Session) Run(ctx context.Context) {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		s.drain(ctx)
-		s.takeAsides()
+		s.takeAsides(ctx)
 		for range 256 { // then look at commands again
-			if !s.takeStep() {
+			if !s.takeStep(ctx) {
 				break
 			}
 		}
@@ -256,7 +292,7 @@ func (s *Session) drain(ctx context.Context) {
 	s.mu.Lock()
 	inputs, jobs := s.inputs, s.jobs
 	s.inputs, s.jobs = nil, nil
-	var commands []model.Command
+	var commands []order
 	if !s.resetting {
 		commands, s.commands = s.commands, nil
 	}
@@ -286,6 +322,10 @@ func (s *Session) accept(in model.Input) {
 		return
 	}
 	s.opt.Journal.Input(in)
+	if _, remark := in.Of.(*model.Remarked); remark {
+		s.record(model.Record{At: in.At, Input: in.Of})
+		return
+	}
 	s.opt.Engine.Accept(in)
 	s.record(model.Record{At: in.At, Input: in.Of})
 }
@@ -303,28 +343,46 @@ func (s *Session) mayTake() model.Step {
 		s.pause("stepped by " + s.grain.String())
 		return nil
 	}
+	if s.found(at) {
+		s.pause("ran until " + string(s.until))
+		return nil
+	}
 	return at
 }
 
 // takeStep takes the step at hand, if it may be taken; true when more may follow.
-func (s *Session) takeStep() bool {
+func (s *Session) takeStep(ctx context.Context) bool {
 	at := s.mayTake()
 	if at == nil {
 		return false
 	}
-	return s.perform(at)
+	return s.perform(ctx, at)
 }
 
-// perform has the environment perform the step at hand. A call is performed
-// outside the loop; its result comes back as a job.
-func (s *Session) perform(at model.Step) bool {
+// perform has the environment perform the step at hand, after what faults want
+// done before it; true when more may follow.
+func (s *Session) perform(ctx context.Context, at model.Step) bool {
 	s.note(at)
 	s.dirty = true
+	if s.before(ctx, at) {
+		return false
+	}
+	return s.performHeld(at)
+}
+
+// performHeld performs the step at hand. A call is performed outside the loop; its
+// result comes back as a job.
+func (s *Session) performHeld(at model.Step) bool {
 	if call, ok := at.(*model.Call); ok {
 		s.inFlight = at
 		s.inFlightAt = s.opt.Journal.Step(s.opt.Clock(), s.opt.Engine.EventSeq(), 0, at)
-		s.calls <- callJob{call, s.opt.Env, s.generation}
+		s.calls <- callJob{call, s.opt.Env, s.generation, s.faults.onCall(call), s.hands()}
 		return false
+	}
+	if link, ok := at.(*model.Link); ok && !link.Up {
+		s.faults.mu.Lock()
+		s.faults.release(link.Broker.ID) // nobody waits for them any more
+		s.faults.mu.Unlock()
 	}
 	s.settle(at, s.performNow(at, s.opt.Engine.EventSeq(), 0))
 	return true
@@ -358,7 +416,7 @@ func performed(at model.Step) bool {
 
 // takeAsides takes the steps of admin requests, which go on while the
 // controller is held. Their calls are performed outside the loop, each on its own.
-func (s *Session) takeAsides() {
+func (s *Session) takeAsides(ctx context.Context) {
 	for again := true; again && !s.resetting; {
 		again = false
 		for _, a := range s.opt.Engine.Asides() {
@@ -374,18 +432,18 @@ func (s *Session) takeAsides() {
 				continue
 			}
 			s.asideAt[a.ID] = a.Step
-			s.callAside(a.ID, call)
+			s.callAside(ctx, a.ID, call)
 		}
 	}
 }
 
-func (s *Session) callAside(id uint64, call *model.Call) {
-	env, generation := s.opt.Env, s.generation
+func (s *Session) callAside(ctx context.Context, id uint64, call *model.Call) {
+	job := callJob{call, s.opt.Env, s.generation, s.faults.onCall(call), s.hands()}
 	n := s.opt.Journal.Step(s.opt.Clock(), 0, id, call)
 	go func() {
-		r := env.Perform(call)
+		r := s.performCall(ctx, job)
 		s.inLoop(func() {
-			if s.generation == generation {
+			if s.generation == job.generation {
 				delete(s.asideAt, id)
 				s.opt.Journal.Settled(n, call, r)
 				s.opt.Engine.SettleAside(id, r)
@@ -401,7 +459,7 @@ func (s *Session) callWorker(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case job := <-s.calls:
-			r := job.env.Perform(job.call)
+			r := s.performCall(ctx, job)
 			s.inLoop(func() {
 				if s.generation == job.generation {
 					s.inFlight = nil

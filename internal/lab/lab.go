@@ -2,8 +2,11 @@ package lab
 
 import (
 	"context"
+	crand "crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +31,16 @@ type Options struct {
 	DataDir       string        // append log of the ZooKeeper server; empty: in memory
 	Wipe          bool          // forget what the data directory holds
 	OnBrokerEvent func(broker.Event)
+	// Topics is the first content instead of the default topics; nil: those.
+	Topics []model.CreateTopic
+	// Setup changes the settings of a broker before it is made.
+	Setup func(id int32, s *broker.Settings)
+	// SessionTimeout of the brokers; 0: two ticks. BuryAfter is how long a killed
+	// broker's session lives on; 0: as long as ZooKeeper lets it.
+	SessionTimeout, BuryAfter time.Duration
+	// Seed, unless 0, makes what the lab draws the same each time: topic ids and
+	// how long followers take to catch up.
+	Seed uint64
 }
 
 // brokerSession is the session timeout of simulated brokers, in ticks: the
@@ -44,11 +57,14 @@ type Lab struct {
 	server  *zkserver.Server
 	brokers *broker.Cluster
 	addr    string
+	losses  losses
 
 	standIns map[int32]standIn // by id: what the registrations of the first content said
 	listener string            // the name by which brokers and controller find each other
 
 	mu       sync.Mutex
+	rival    int64 // ZooKeeper session of another controller; 0: there is none
+	draw     *rand.ChaCha8
 	last     int32 // highest broker id so far
 	reserved int32 // of a controller that is no broker; -1: none
 }
@@ -58,7 +74,7 @@ func Start(ctx context.Context, opt Options) (*Lab, error) {
 	if opt.TickTime == 0 {
 		opt.TickTime = 2 * time.Second
 	}
-	l := &Lab{opt: opt, reserved: -1, listener: defaultListener}
+	l := &Lab{opt: opt, reserved: -1, listener: defaultListener, draw: source(opt.Seed)}
 	if err := l.openStore(); err != nil {
 		return nil, err
 	}
@@ -70,7 +86,7 @@ func Start(ctx context.Context, opt Options) (*Lab, error) {
 		return nil, fmt.Errorf("the lab's ZooKeeper cannot listen on port %d: %w", opt.Port, err)
 	}
 	l.addr = addr.String()
-	l.brokers = broker.New(broker.Config{ZooKeeper: []string{l.addr}, ClusterID: ClusterID, Observe: opt.OnBrokerEvent})
+	l.brokers = broker.New(broker.Config{ZooKeeper: []string{l.addr}, ClusterID: ClusterID, Observe: l.heard, Rand: rand.New(source(opt.Seed))})
 	if err := l.populate(ctx); err != nil {
 		l.Close()
 		return nil, err
@@ -78,12 +94,48 @@ func Start(ctx context.Context, opt Options) (*Lab, error) {
 	return l, nil
 }
 
+// source is a source of random numbers: of a seed, or for 0 of the machine.
+func source(seed uint64) *rand.ChaCha8 {
+	var key [32]byte
+	if seed == 0 {
+		_, _ = crand.Read(key[:]) // never fails: it ends the process instead
+	}
+	binary.LittleEndian.PutUint64(key[:], seed^binary.LittleEndian.Uint64(key[:]))
+	return rand.NewChaCha8(key)
+}
+
+// Draw fills b from the lab's source of random numbers. It is an io.Reader's Read,
+// and never fails.
+func (l *Lab) Draw(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.draw.Read(b)
+}
+
+// heard sees to the session of a broker that was killed, and passes the event on.
+func (l *Lab) heard(e broker.Event) {
+	if l.opt.OnBrokerEvent != nil {
+		l.opt.OnBrokerEvent(e)
+	}
+	if e.Kind != broker.Killed || l.opt.BuryAfter == 0 {
+		return
+	}
+	time.AfterFunc(l.opt.BuryAfter, func() {
+		if b := l.brokers.Broker(e.Broker); b != nil && running(b) {
+			return
+		}
+		if st, code := l.store.Exists(model.BrokerIDPath(e.Broker)); code == zkserver.OK && st.EphemeralOwner != 0 {
+			l.store.Expire(st.EphemeralOwner)
+		}
+	})
+}
+
 func (l *Lab) openStore() (err error) {
 	if l.opt.DataDir == "" {
-		l.store = zkserver.NewStore(zkserver.Options{})
+		l.store = zkserver.NewStore(zkserver.Options{Intercept: l.intercept})
 		return nil
 	}
-	if l.store, err = zkserver.Open(l.opt.DataDir, zkserver.Options{}); err != nil {
+	if l.store, err = zkserver.Open(l.opt.DataDir, zkserver.Options{Intercept: l.intercept}); err != nil {
 		return fmt.Errorf("the lab's ZooKeeper data in %s: %w", l.opt.DataDir, err)
 	}
 	l.buryDead()
@@ -155,7 +207,7 @@ func (l *Lab) populate(ctx context.Context) error {
 		}
 	}
 	if fresh && !l.opt.NoTopics && l.opt.Znodes == nil {
-		if err := l.defaultTopics(len(ids)); err != nil {
+		if err := l.firstTopics(ids); err != nil {
 			return err
 		}
 	}
@@ -202,7 +254,11 @@ func (l *Lab) add(id int32) error {
 	if l.brokers.Broker(id) != nil {
 		return nil
 	}
-	_, err := l.brokers.Add(id, l.settings(id))
+	set := l.settings(id)
+	if l.opt.Setup != nil {
+		l.opt.Setup(id, &set)
+	}
+	_, err := l.brokers.Add(id, set)
 	return err
 }
 
@@ -229,8 +285,42 @@ func (l *Lab) assigned() []int32 {
 
 func (l *Lab) settings(id int32) broker.Settings {
 	own := l.standIns[id]
-	return broker.Settings{Listener: l.listener, Aliases: own.aliases, Rack: own.rack, SessionTimeout: brokerSession * l.opt.TickTime, AwaitOldRegistration: true,
-		CatchUp: 500 * time.Millisecond, ReplicaLagTime: 2 * time.Second, ControlledShutdownBackoff: time.Second}
+	return broker.Settings{Listener: l.listener, Aliases: own.aliases, Rack: own.rack, SessionTimeout: l.sessionTimeout(), AwaitOldRegistration: true,
+		CatchUp: 400 * time.Millisecond, CatchUpJitter: 200 * time.Millisecond, ReplicaLagTime: 2 * time.Second, ControlledShutdownBackoff: time.Second}
+}
+
+// firstTopics are the topics with which the lab starts.
+func (l *Lab) firstTopics(ids []int32) error {
+	if l.opt.Topics == nil {
+		return l.defaultTopics(len(ids))
+	}
+	for _, t := range l.opt.Topics {
+		if t.Assignment == nil {
+			var err error
+			if t.Assignment, err = spread(ids, 0, t.Partitions, t.ReplicationFactor); err != nil {
+				return fmt.Errorf("topic %s: %w", t.Topic, err)
+			}
+		}
+		if _, err := l.createTopic(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Lab) sessionTimeout() time.Duration {
+	if l.opt.SessionTimeout > 0 {
+		return l.opt.SessionTimeout
+	}
+	return brokerSession * l.opt.TickTime
+}
+
+// untilBuried is how long a killed broker's session lives on.
+func (l *Lab) untilBuried() time.Duration {
+	if l.opt.BuryAfter > 0 {
+		return l.opt.BuryAfter
+	}
+	return l.sessionTimeout()
 }
 
 // defaultTopics are orders (3 partitions x 3 replicas), clicks (2 x 2) and
@@ -312,6 +402,9 @@ func (l *Lab) Brokers(v *model.View) []model.BrokerStatus {
 			} else {
 				s.State = "down"
 			}
+		}
+		if b := l.brokers.Broker(id); b != nil {
+			s.Conduct = conductOf(b.Behaviour())
 		}
 		out = append(out, s)
 	}

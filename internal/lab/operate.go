@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -25,7 +24,7 @@ func (l *Lab) Operate(ctx context.Context, c model.Command) (string, error) {
 		if err := l.brokers.Kill(c.Broker); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("broker %d killed; its registration goes when its session ends, in %s", c.Broker, brokerSession*l.opt.TickTime), nil
+		return fmt.Sprintf("broker %d killed; its registration goes when its session ends, in %s", c.Broker, l.untilBuried()), nil
 	case model.StartBroker:
 		return l.startBroker(ctx, c.Broker)
 	case model.ShutDownBroker:
@@ -37,7 +36,7 @@ func (l *Lab) Operate(ctx context.Context, c model.Command) (string, error) {
 	case model.DeleteTopic:
 		return l.deleteTopic(c.Topic)
 	}
-	return "", fmt.Errorf("the lab cannot do %T", c)
+	return l.harm(c)
 }
 
 func (l *Lab) startBroker(ctx context.Context, id int32) (string, error) {
@@ -120,7 +119,7 @@ func (l *Lab) createTopic(c model.CreateTopic) (string, error) {
 		}
 	}
 	a := model.TopicAssignment{Version: 3}
-	_, _ = rand.Read(a.ID[:])
+	_, _ = l.Draw(a.ID[:])
 	for i, replicas := range c.Assignment {
 		for _, id := range replicas {
 			if err := l.add(id); err != nil {

@@ -120,6 +120,9 @@ func (c *configs) changed(path string) {
 		if on && !c.unclean {
 			c.tell(&model.UncleanEnabled{})
 		}
+		if !on && c.unclean {
+			c.tell(&model.UncleanDisabled{})
+		}
 		c.unclean = on
 	case on:
 		c.tell(&model.UncleanEnabled{Topic: name})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,9 @@ type Options struct {
 	Rules      *acl.Set
 	Authorizer *Authorizer
 	OnInput    func(model.Stimulus)
-	OnFailure  func(error) // takes each failed attempt to reach a broker and each broken connection; may be nil
+	Intercept  wire.Interceptor // comes between with brokers' answers; may be nil
+	Random     io.Reader        // of topic ids; nil: the machine's
+	OnFailure  func(error)      // takes each failed attempt to reach a broker and each broken connection; may be nil
 }
 
 // Listener is a place where brokers and clients reach this process. A port of 0
@@ -83,7 +86,7 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 			opt.OnFailure(fmt.Errorf("%s: %w", about, err))
 		}
 	}
-	o.Channels = wire.NewChannels(wire.Options{ControllerID: opt.ControllerID, Listener: opt.Listener, Dialer: calls.dial, OnInput: opt.OnInput, RequestTimeout: opt.RequestTimeout,
+	o.Channels = wire.NewChannels(wire.Options{ControllerID: opt.ControllerID, Listener: opt.Listener, Dialer: calls.dial, OnInput: opt.OnInput, RequestTimeout: opt.RequestTimeout, Intercept: opt.Intercept,
 		OnFailure: func(broker int32, err error) { failed(fmt.Sprintf("broker %d", broker), err) }})
 	server := wire.ServerOptions{OnInput: opt.OnInput, Cluster: o.cluster, OnFailure: func(from string, err error) { failed("connection of "+from, err) }}
 	if opt.Relay {
@@ -221,7 +224,7 @@ func (o *Outside) Perform(s model.Step) model.Result {
 	case *model.Alarm:
 		o.alarm(s)
 	case *model.Draw:
-		r.ID = drawID()
+		r.ID = drawID(o.opt.Random)
 	}
 	r.At = time.Now().UnixMilli()
 	return r
@@ -258,10 +261,13 @@ func (o *Outside) probe(s *model.Probe) {
 
 // drawID is a random topic id that Kafka does not reserve and whose text does
 // not begin with a dash. Kafka: Uuid.randomUuid.
-func drawID() model.Uuid {
+func drawID(random io.Reader) model.Uuid {
+	if random == nil {
+		random = rand.Reader
+	}
 	for {
 		var id model.Uuid
-		_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+		_, _ = io.ReadFull(random, id[:]) // never fails: crypto/rand ends the process instead
 		id[6] = id[6]&0x0f | 0x40
 		id[8] = id[8]&0x3f | 0x80
 		if !id.Reserved() && id.String()[0] != '-' {

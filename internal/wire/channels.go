@@ -58,13 +58,14 @@ type Interceptor interface {
 	Response(broker int32, r model.ControlRequest, answer *model.ControlResponse) Fault
 }
 
-// Fault says how to interfere; the zero value: not at all. First Delay passes.
-// Then with Drop the connection is lost, before the broker got the request or
+// Fault says how to interfere; the zero value: not at all. First Delay passes,
+// then Hold closes, if there is one; what is queued behind waits, too. Then with Drop the connection is lost, before the broker got the request or
 // after it answered, so that the request is sent again. Else, with Answer, that
 // takes the place of the broker's answer (which is not even asked for when the
 // request was intercepted).
 type Fault struct {
 	Delay  time.Duration
+	Hold   <-chan struct{}
 	Drop   bool
 	Answer *model.ControlResponse
 }

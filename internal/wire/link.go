@@ -163,6 +163,19 @@ func (l *link) pause(d time.Duration) bool {
 	}
 }
 
+// held waits until hold closes; false when the link was dropped.
+func (l *link) held(hold <-chan struct{}) bool {
+	if hold == nil {
+		return true
+	}
+	select {
+	case <-hold:
+		return l.ctx.Err() == nil
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
 // attempt sends a request once and waits for its answer.
 func (l *link) attempt(q queued) (model.ControlResponse, error) {
 	if answer, err := l.intercept(func(i Interceptor) Fault { return i.Request(l.broker, q.request) }); answer != nil || err != nil {
@@ -200,7 +213,7 @@ func (l *link) intercept(ask func(Interceptor) Fault) (*model.ControlResponse, e
 	}
 	f := ask(l.opt.Intercept)
 	switch {
-	case !l.pause(f.Delay):
+	case !l.pause(f.Delay) || !l.held(f.Hold):
 		return nil, l.ctx.Err()
 	case f.Drop:
 		return nil, errDropped
