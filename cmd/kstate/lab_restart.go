@@ -40,8 +40,8 @@ func restarts(c model.ChangeSetting) (bool, error) {
 	return atStart, nil
 }
 
-// change takes a setting of the controller in, for its next start.
-func change(cfg *engine.Config, c model.ChangeSetting) error {
+// takeIn takes a setting of the controller in, for its next start.
+func takeIn(cfg *engine.Config, c model.ChangeSetting) error {
 	value := c.Value
 	if c.Unset {
 		value = startSettings[c.Name]
@@ -64,7 +64,7 @@ func (b *bench) restart(ctx context.Context, c model.Command) (debugger.Options,
 		return debugger.Options{}, errors.New("there is no lab")
 	}
 	if set, ok := c.(model.ChangeSetting); ok {
-		if err := change(&b.config, set); err != nil {
+		if err := takeIn(&b.config, set); err != nil {
 			return debugger.Options{}, err
 		}
 	}

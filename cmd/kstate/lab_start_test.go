@@ -410,7 +410,7 @@ func TestWrongLabFlags(t *testing.T) {
 		{"--state-change-log -", exitUsage, "standard output is the screen"},
 		{"--tree " + missing, exitError, "missing"},
 		{"--state-change-log " + filepath.Join(missing, "x") + " --headless", exitError, "--state-change-log"},
-		{"somewhere", exitUsage, "takes no arguments"},
+		{"somewhere", exitUsage, "neither a scenario that kstate ships"},
 	} {
 		kstate(t, append([]string{"lab"}, strings.Fields(c.args)...)...).check(t, c.code, "", c.want)
 	}

@@ -49,7 +49,7 @@ func applySettings(s *script.Scenario, cfg *engine.Config) error {
 		if _, err := restarts(c); err != nil {
 			return fmt.Errorf("%s: set: %w", s.Name, err)
 		}
-		if err := change(cfg, c); err != nil {
+		if err := takeIn(cfg, c); err != nil {
 			return fmt.Errorf("%s: set: %w", s.Name, err)
 		}
 	}
