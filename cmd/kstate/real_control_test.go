@@ -83,8 +83,8 @@ func (r *realControl) ends() error {
 }
 
 // kstate is the controller from before the brokers start: what comes of the tour
-// is what came of it under Kafka's own controller. At the end the role goes to a
-// broker at once.
+// is what came of it under Kafka's own controller. At the end a copy of the newest
+// release's cluster is played with, and the role goes to a broker at once.
 func TestRealControlTour(t *testing.T) {
 	realkafka.Require(t, realkafka.Versions[0])
 	for _, version := range realkafka.Versions {
@@ -100,6 +100,9 @@ func TestRealControlTour(t *testing.T) {
 				t.Error(d)
 			}
 			t.Logf("%d of %d steps as recorded", len(golden)-len(diffs), len(golden))
+			if version == realkafka.Versions[0] {
+				rehearse(t, c)
+			}
 			began := time.Now()
 			r.signal(syscall.SIGTERM)
 			if err := r.ends(); err != nil {

@@ -79,14 +79,18 @@ func StartCluster(t testing.TB, jars *Jars, opts Options) *Cluster {
 	return c
 }
 
-// StartAll starts every broker, the first of them alone until it is there, and
-// waits until each knows all.
+// StartAll starts every broker and waits until each knows all. Where nobody is
+// the controller yet, the first starts alone until it is there, so that it is.
 func (c *Cluster) StartAll() {
 	c.t.Helper()
 	ids := c.IDs()
-	c.StartBroker(ids[0])
-	c.WaitBrokers(ids[0])
-	for _, id := range ids[1:] {
+	rest := ids
+	if _, err := c.controller(); err != nil {
+		c.StartBroker(ids[0])
+		c.WaitBrokers(ids[0])
+		rest = ids[1:]
+	}
+	for _, id := range rest {
 		c.StartBroker(id)
 	}
 	c.WaitBrokers(ids...)
