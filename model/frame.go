@@ -50,15 +50,17 @@ type Progress struct {
 // PartitionEdge is a partition transition with its subject.
 type PartitionEdge struct {
 	Edge[PartitionState]
-	Subject TopicPartition
-	Refused bool
+	Subject  TopicPartition
+	Refused  bool
+	Inferred bool // from outside, not seen
 }
 
 // ReplicaEdge is a replica transition with its subject.
 type ReplicaEdge struct {
 	Edge[ReplicaState]
-	Subject Replica
-	Refused bool
+	Subject  Replica
+	Refused  bool
+	Inferred bool
 }
 
 // Edges that the graphs light up; nil when there is none.

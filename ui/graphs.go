@@ -133,18 +133,26 @@ func (graphs) drawLegend(a area, e *model.Edges) {
 	}
 	x := 0
 	if p := e.LastPartition; p != nil {
-		x = legendLast(a, x, p.Subject.String(), p.Refused, p.Edge, smallPartitions)
+		x = legendLast(a, x, marked(p.Subject.String(), p.Inferred), p.Refused, p.Edge, smallPartitions)
 	}
 	if p := e.ProposedPartition; p != nil {
 		x = legendNext(a, x, p.Subject.String())
 	}
 	x = max(x, a.w/2)
 	if p := e.LastReplica; p != nil {
-		x = legendLast(a, x, p.Subject.String(), p.Refused, p.Edge, smallReplicas)
+		x = legendLast(a, x, marked(p.Subject.String(), p.Inferred), p.Refused, p.Edge, smallReplicas)
 	}
 	if p := e.ProposedReplica; p != nil {
 		legendNext(a, x, p.Subject.String())
 	}
+}
+
+// marked says of what was inferred that it was.
+func marked(text string, inferred bool) string {
+	if inferred {
+		return "~ " + text
+	}
+	return text
 }
 
 const legendGap = 2

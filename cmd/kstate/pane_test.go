@@ -137,7 +137,7 @@ var number = regexp.MustCompile(`\d+`)
 // is -1 when the graph is not shown.
 func nodeCount(text, state string) int {
 	lines := strings.Split(text, "\n")
-	node := regexp.MustCompile(`[│├┤►◄] ?` + state + ` ?[│├┤►◄]`)
+	node := regexp.MustCompile(`[│├┤►◄┃┝┥] ?` + state + ` ?[│├┤►◄┃┝┥]`)
 	for y := range len(lines) - 1 {
 		at := node.FindStringIndex(lines[y])
 		if at == nil {

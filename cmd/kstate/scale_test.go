@@ -59,14 +59,18 @@ func largeCluster() []zkserver.Znode {
 	return out
 }
 
+// roleHolder is what /controller says.
+func roleHolder() []byte { return model.EncodeController(2, 1, 1, -1) }
+
 // observed is what an observer's process reports.
 type observed struct {
-	FirstMillis int64   // until progress was on the screen
-	WholeMillis int64   // until the whole picture was in a frame
-	Frames      int     // until then
-	PeakMB      int64   // of the process
-	Idle        float64 // of a core, when nothing happens any more
-	Partitions  int
+	FirstMillis  int64   // until progress was on the screen
+	WholeMillis  int64   // until the whole picture was in a frame
+	Frames       int     // until then
+	FollowMillis int64   // until the shadow had taken over the whole cluster
+	PeakMB       int64   // of the process
+	Idle         float64 // of a core, when nothing happens any more
+	Partitions   int
 }
 
 // A cluster of 100,000 partitions, from an embedded server.
@@ -94,6 +98,9 @@ func TestRealCostOfObservingALargeCluster(t *testing.T) {
 			ops = nil
 		}
 	}
+	if _, err := conn.Create(model.ControllerPath, roleHolder(), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
 	observeLarge(t, z.Addr)
 }
 
@@ -115,8 +122,8 @@ func observeLarge(t *testing.T, addr string) {
 		var o observed
 		runRole(t, fmt.Sprintf("observe %d %d %s", c.w, c.h, addr), &o)
 		whole := time.Duration(o.WholeMillis) * time.Millisecond
-		t.Logf("%s: first screen after %d ms, whole picture after %v = %.1f bare multiReads and %d frames, peak %d MB, idle %.1f%% of a core",
-			c.what, o.FirstMillis, whole, float64(whole)/float64(bare), o.Frames, o.PeakMB, 100*o.Idle)
+		t.Logf("%s: first screen after %d ms, whole picture after %v = %.1f bare multiReads and %d frames, followed after %d ms, peak %d MB, idle %.1f%% of a core",
+			c.what, o.FirstMillis, whole, float64(whole)/float64(bare), o.Frames, o.FollowMillis, o.PeakMB, 100*o.Idle)
 		if o.Partitions != scaleTopics*scalePartitions {
 			t.Errorf("%s: %d partitions online", c.what, o.Partitions)
 		}
@@ -157,6 +164,10 @@ func serveRole() error {
 	if err := store.Load(largeCluster()); err != nil {
 		return err
 	}
+	session, _ := store.CreateSession(time.Hour)
+	if r, _ := store.Apply(session, zkserver.Create(model.ControllerPath, roleHolder(), zkserver.Ephemeral)); r.Code != zkserver.OK {
+		return fmt.Errorf("create %s: %s", model.ControllerPath, r.Code)
+	}
 	server := zkserver.NewServer(store, zkserver.ServerOptions{})
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
@@ -170,6 +181,7 @@ func serveRole() error {
 // observeRole observes, with a screen if it has a size, and reports.
 func observeRole(addr string, w, h int) error {
 	began := time.Now()
+	spareMemory()
 	conn, err := zkwatch.Dial(context.Background(), zkwatch.Options{Servers: addr, Gate: zkwatch.ReadOnly()})
 	if err != nil {
 		return err
@@ -179,7 +191,8 @@ func observeRole(addr string, w, h int) error {
 	defer cancel()
 	go o.Run(ctx)
 	var report observed
-	whole := make(chan struct{})
+	whole, follows := make(chan struct{}), make(chan struct{})
+	followed := sync.OnceFunc(func() { report.FollowMillis = time.Since(began).Milliseconds(); close(follows) })
 	frames := make(chan model.Frame, 1)
 	firstFrame := sync.OnceFunc(func() { report.FirstMillis = time.Since(began).Milliseconds() })
 	terminal := &progressTerminal{seen: firstFrame}
@@ -193,6 +206,9 @@ func observeRole(addr string, w, h int) error {
 				done = true
 				report.WholeMillis, report.Partitions = time.Since(began).Milliseconds(), f.View.PartitionCounts[model.OnlinePartition]
 				close(whole)
+			}
+			if f.Following != nil && f.Following.On {
+				followed()
 			}
 			if w == 0 {
 				continue
@@ -212,6 +228,11 @@ func observeRole(addr string, w, h int) error {
 	case <-whole:
 	case <-time.After(5 * time.Minute):
 		return errors.New("no whole picture after 5 minutes")
+	}
+	select {
+	case <-follows:
+	case <-time.After(time.Minute):
+		return errors.New("the controller is not followed after a minute")
 	}
 	seen := report // the goroutine goes on counting
 	time.Sleep(2 * costWarmUp)

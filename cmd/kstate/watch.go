@@ -36,6 +36,7 @@ func runWatch(inv *invocation) error {
 		return err
 	}
 	defer conn.Close()
+	spareMemory()
 	ctx, cancel := context.WithCancelCause(inv.ctx)
 	defer cancel(nil)
 	lines := json.NewEncoder(inv.console.out)

@@ -21,6 +21,7 @@ type following struct {
 	bell   chan struct{}
 	status shadow.Status
 	edges  model.Edges // its last transitions
+	term   int32       // the last that was told to be followed
 	looked time.Time
 }
 
@@ -64,14 +65,18 @@ func (f *following) feed(changes []zkwatch.Change) {
 // heed takes in what the shadow has to tell.
 func (o *Observer) heed() {
 	news, status := o.following.shadow.Take()
+	if was := o.following.status; status.Following && (!was.Following || status.Epoch != was.Epoch) && status.Epoch != o.following.term {
+		o.following.term = status.Epoch
+		o.notice(model.Info, fmt.Sprintf("the controller of epoch %d is followed: what is inferred is marked ~", status.Epoch))
+	}
 	o.following.status, o.dirty = status, true
 	for i := range news.Records {
 		r := &news.Records[i]
 		switch m := r.Step.(type) {
 		case *model.MovePartition:
-			o.following.edges.LastPartition = &model.PartitionEdge{Edge: model.Edge[model.PartitionState]{From: m.From, To: m.To}, Subject: m.TopicPartition}
+			o.following.edges.LastPartition = &model.PartitionEdge{Edge: model.Edge[model.PartitionState]{From: m.From, To: m.To}, Subject: m.TopicPartition, Inferred: r.Inferred}
 		case *model.MoveReplica:
-			o.following.edges.LastReplica = &model.ReplicaEdge{Edge: model.Edge[model.ReplicaState]{From: m.From, To: m.To}, Subject: m.Replica}
+			o.following.edges.LastReplica = &model.ReplicaEdge{Edge: model.Edge[model.ReplicaState]{From: m.From, To: m.To}, Subject: m.Replica, Inferred: r.Inferred}
 		}
 		o.record(*r)
 		o.tellRecord(r)

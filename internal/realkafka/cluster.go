@@ -25,12 +25,13 @@ const (
 // Options say what cluster to start. The zero value is three brokers under
 // /kafka on a ZooKeeper of their own.
 type Options struct {
-	Brokers    int               // ids 1 to Brokers; 0 means 3
-	Chroot     string            // "" means /kafka
-	BrokerConf map[string]string // broker settings beside and above the usual ones
-	Heap       string            // of each broker, as Java's -Xmx; "" means 400m
-	ZooKeeper  string            // host:port of one that runs; "" starts one
-	Hold       bool              // start no broker: StartBroker does
+	Brokers    int                         // ids 1 to Brokers; 0 means 3
+	Chroot     string                      // "" means /kafka
+	BrokerConf map[string]string           // broker settings beside and above the usual ones
+	OfBroker   map[int32]map[string]string // settings of single brokers, above those
+	Heap       string                      // of each broker, as Java's -Xmx; "" means 400m
+	ZooKeeper  string                      // host:port of one that runs; "" starts one
+	Hold       bool                        // start no broker: StartBroker does
 }
 
 // Cluster is a number of real brokers on loopback and their ZooKeeper.
@@ -141,6 +142,7 @@ func (c *Cluster) settings(id int32) map[string]string {
 		"offsets.topic.replication.factor": "1",
 	}
 	maps.Copy(conf, c.opts.BrokerConf)
+	maps.Copy(conf, c.opts.OfBroker[id])
 	return conf
 }
 
