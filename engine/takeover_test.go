@@ -15,9 +15,12 @@ import (
 	"kstate/model"
 )
 
-// wideStore is a tree of topics of 100 partitions with 3 replicas each, on 6
-// registered brokers, with every state znode there.
-func wideStore(t testing.TB, topics int) *zkserver.Store {
+// wideStore is a tree of topics of 100 partitions.
+func wideStore(t testing.TB, topics int) *zkserver.Store { return wideTopics(t, topics, 100) }
+
+// wideTopics is a tree of topics of that many partitions with 3 replicas each, on
+// 6 registered brokers, with every state znode there.
+func wideTopics(t testing.TB, topics int, partitions int32) *zkserver.Store {
 	store := zkserver.NewStore(zkserver.Options{FirstZxid: 1})
 	var znodes []zkserver.Znode
 	add := func(path string, data []byte) { znodes = append(znodes, zkserver.Znode{Path: path, Data: data}) }
@@ -32,7 +35,7 @@ func wideStore(t testing.TB, topics int) *zkserver.Store {
 	for i := range topics {
 		topic := fmt.Sprintf("topic-%05d", i)
 		a := model.TopicAssignment{Version: 3, ID: model.Uuid{1, byte(i >> 8), byte(i)}}
-		for p := int32(0); p < 100; p++ {
+		for p := int32(0); p < partitions; p++ {
 			r := []int32{1 + (p+int32(i))%6, 1 + (p+int32(i)+1)%6, 1 + (p+int32(i)+2)%6}
 			a.Partitions = append(a.Partitions, model.PartitionAssignment{Partition: p, ReplicaAssignment: model.ReplicaAssignment{Replicas: r}})
 			add(model.TopicPartitionStatePath(model.TP(topic, p)), model.EncodePartitionState(model.LeaderIsrAndControllerEpoch{
