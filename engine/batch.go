@@ -23,43 +23,90 @@ type batch struct {
 	expect       int  // subjects of the transition at work: how large collections may get
 }
 
-// entries is an ordered collection with one entry per partition.
-type entries[T any] struct {
-	index map[model.PartitionKey]int32
-	list  []T
+// entry is one of the three kinds of a request's entries.
+type entry interface {
+	model.LeaderAndIsrEntry | model.UpdateMetadataEntry | model.StopReplicaEntry
+	Compare(model.TopicPartition) int
 }
 
-// at is the partition's entry, a new one if there is none. expect is how many
-// entries may come.
-func (s *entries[T]) at(k model.PartitionKey, expect int) *T {
-	if s.index == nil {
-		s.index = make(map[model.PartitionKey]int32, expect)
-		s.list = make([]T, 0, expect)
-	}
-	i, ok := s.index[k]
-	if !ok {
-		i = int32(len(s.list))
-		s.index[k] = i
+// entries is a collection with one entry per partition. Partitions mostly come
+// in order, and then in the same order again, once for each replica: only where
+// they do not is there an index.
+type entries[T entry] struct {
+	index  map[model.TopicPartition]int32 // nil: the list is in order
+	list   []T
+	finger int // the entry found last
+	name   func(*T) model.TopicPartition
+}
+
+// at is the partition's entry, a new one (whose name the caller sets) if there
+// is none. expect is how many entries may come.
+func (s *entries[T]) at(tp model.TopicPartition, expect int) *T {
+	i, known := s.find(tp)
+	if !known {
+		if s.list == nil {
+			s.list = make([]T, 0, expect)
+		}
+		if s.index == nil && i < len(s.list) {
+			s.index = make(map[model.TopicPartition]int32, max(expect, len(s.list)))
+			for k := range s.list {
+				s.index[s.name(&s.list[k])] = int32(k)
+			}
+		}
+		if i = len(s.list); s.index != nil {
+			s.index[tp] = int32(i)
+		}
 		var zero T
 		s.list = append(s.list, zero)
 	}
+	s.finger = i
 	return &s.list[i]
 }
 
-func (s *entries[T]) take(name func(T) model.TopicPartition) []T {
-	list := s.sorted(name)
-	s.list = nil
+// find is where the partition's entry is, or else belongs in order.
+func (s *entries[T]) find(tp model.TopicPartition) (at int, known bool) {
+	if s.index != nil {
+		i, ok := s.index[tp]
+		return int(i), ok
+	}
+	n := len(s.list)
+	if n == 0 || s.list[n-1].Compare(tp) < 0 {
+		return n, false
+	}
+	for i := s.finger; i < min(s.finger+2, n); i++ {
+		if s.list[i].Compare(tp) == 0 {
+			return i, true
+		}
+	}
+	return slices.BinarySearchFunc(s.list, tp, T.Compare)
+}
+
+func (s *entries[T]) take() []T {
+	list := s.sorted()
+	*s = entries[T]{name: s.name}
 	return list
 }
 
-// sorted is the collection by name. Nothing more can be added to it.
-func (s *entries[T]) sorted(name func(T) model.TopicPartition) []T {
-	s.index = nil
-	byName := func(a, b T) int { return name(a).Compare(name(b)) }
-	if !slices.IsSortedFunc(s.list, byName) {
-		slices.SortFunc(s.list, byName)
+// sorted is the collection by name.
+func (s *entries[T]) sorted() []T {
+	if s.index != nil {
+		s.index, s.finger = nil, 0
+		slices.SortFunc(s.list, func(a, b T) int { return a.Compare(s.name(&b)) })
 	}
 	return s.list
+}
+
+// newLeaderAndIsr, newMetadata and newStopReplica are empty collections.
+func newLeaderAndIsr() *entries[model.LeaderAndIsrEntry] {
+	return &entries[model.LeaderAndIsrEntry]{name: func(x *model.LeaderAndIsrEntry) model.TopicPartition { return x.TopicPartition }}
+}
+
+func newMetadata() entries[model.UpdateMetadataEntry] {
+	return entries[model.UpdateMetadataEntry]{name: func(x *model.UpdateMetadataEntry) model.TopicPartition { return x.TopicPartition }}
+}
+
+func newStopReplica() *entries[model.StopReplicaEntry] {
+	return &entries[model.StopReplicaEntry]{name: func(x *model.StopReplicaEntry) model.TopicPartition { return x.TopicPartition }}
 }
 
 func newBatch(e *Engine, m model.Machine) *batch {
@@ -85,7 +132,7 @@ func (b *batch) clear() {
 }
 
 func (b *batch) clearMetadata() {
-	b.metadata, b.metadataTo, b.toAll = entries[model.UpdateMetadataEntry]{}, map[int32]bool{}, false
+	b.metadata, b.metadataTo, b.toAll = newMetadata(), map[int32]bool{}, false
 }
 
 // open starts to collect; leftovers of an earlier collection are an illegal state.
@@ -116,17 +163,16 @@ func (b *batch) addLeaderAndIsr(brokers []int32, tp model.TopicPartition, l *mod
 	if b.e.cfg.IBP.LeaderRecovery() {
 		entry.Recovery = l.Recovery
 	}
-	key := b.e.ctx.PartitionKey(tp)
 	for _, id := range brokers {
 		if id < 0 {
 			continue
 		}
 		set := b.leaderAndIsr[id]
 		if set == nil {
-			set = &entries[model.LeaderAndIsrEntry]{}
+			set = newLeaderAndIsr()
 			b.leaderAndIsr[id] = set
 		}
-		x := set.at(key, b.expect/max(1, len(b.e.ctx.Brokers())))
+		x := set.at(tp, b.expect/max(1, len(b.e.ctx.Brokers())))
 		entry.IsNew = isNew || x.IsNew
 		*x = entry
 	}
@@ -141,10 +187,10 @@ func (b *batch) addStopReplica(broker int32, tp model.TopicPartition, remove boo
 	}
 	set := b.stopReplica[broker]
 	if set == nil {
-		set = &entries[model.StopReplicaEntry]{}
+		set = newStopReplica()
 		b.stopReplica[broker] = set
 	}
-	x := set.at(b.e.ctx.PartitionKey(tp), 0)
+	x := set.at(tp, 0)
 	*x = model.StopReplicaEntry{TopicPartition: tp, LeaderEpoch: b.e.stopEpoch(tp), Delete: remove || x.Delete}
 }
 
@@ -208,7 +254,7 @@ func (b *batch) addMetadataEntry(tp model.TopicPartition) {
 	if v.IsQueued(tp.Topic) {
 		entry.Leadership = &model.LeaderIsrAndControllerEpoch{LeaderAndIsr: model.DuringDelete(p.Leadership.ISR), ControllerEpoch: p.Leadership.ControllerEpoch}
 	}
-	*b.metadata.at(v.PartitionKey(tp), b.expect/3) = entry
+	*b.metadata.at(tp, b.expect/3) = entry
 }
 
 // flush queues everything collected: all LeaderAndIsr, then all UpdateMetadata,
@@ -245,7 +291,7 @@ func (b *batch) flushLeaderAndIsr() error {
 		if err != nil {
 			return err
 		}
-		list := b.leaderAndIsr[id].sorted(func(x model.LeaderAndIsrEntry) model.TopicPartition { return x.TopicPartition })
+		list := b.leaderAndIsr[id].sorted()
 		b.e.send(id, &model.LeaderAndIsrRequest{RequestHeader: b.header(version, id), Entries: list, LiveLeaders: leaders})
 	}
 	clear(b.leaderAndIsr)
@@ -274,7 +320,7 @@ func (b *batch) liveLeaders(list []model.LeaderAndIsrEntry) ([]model.LiveLeader,
 
 func (b *batch) flushMetadata() {
 	receivers := ids(b.metadataTo)
-	list := b.metadata.take(func(x model.UpdateMetadataEntry) model.TopicPartition { return x.TopicPartition })
+	list := b.metadata.take()
 	b.clearMetadata()
 	version := b.e.cfg.IBP.UpdateMetadataVersion()
 	live := b.e.ctx.Brokers()
@@ -299,7 +345,7 @@ func (b *batch) flushStopReplica() {
 		if !b.e.ctx.IsLiveOrShuttingDown(id) {
 			continue
 		}
-		list := b.stopReplica[id].take(func(x model.StopReplicaEntry) model.TopicPartition { return x.TopicPartition })
+		list := b.stopReplica[id].take()
 		if version >= 3 {
 			b.e.send(id, &model.StopReplicaRequest{RequestHeader: b.header(version, id), Entries: list, Callback: true})
 			continue

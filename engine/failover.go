@@ -137,7 +137,11 @@ func (e *Engine) initializeContext() error {
 	if err := e.assignTopicIDs(assignments); err != nil {
 		return err
 	}
-	var tps []model.TopicPartition
+	total := 0
+	for _, a := range assignments {
+		total += len(a.Partitions)
+	}
+	tps := make([]model.TopicPartition, 0, total)
 	for _, a := range assignments {
 		for _, p := range a.Partitions {
 			tp := model.TP(a.topic, p.Partition)

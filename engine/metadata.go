@@ -38,10 +38,11 @@ func (m metadataCache) merge(list []model.UpdateMetadataEntry) {
 		if x.Leadership.Leader == model.LeaderDuringDelete {
 			if t.remove(x.Partition) {
 				delete(m, x.Topic)
+				t = nil
 			}
 			continue
 		}
-		if t == nil || m[x.Topic] != t {
+		if t == nil {
 			t = &cachedTopic{}
 			m[x.Topic] = t
 		}

@@ -28,7 +28,10 @@ func (e *Engine) getStatesRaw(tps []model.TopicPartition) ([]model.OpResult, err
 func (e *Engine) decodeState(tp model.TopicPartition, r *model.OpResult) (l model.LeaderIsrAndControllerEpoch, present bool, err error) {
 	switch r.Code {
 	case model.CodeOK:
-		l, present, err = model.DecodePartitionState(model.TopicPartitionStatePath(tp), r.Data)
+		l, present, err = model.DecodePartitionState("", r.Data)
+		if err != nil { // only then is the path needed
+			l, present, err = model.DecodePartitionState(model.TopicPartitionStatePath(tp), r.Data)
+		}
 		l.PartitionEpoch = r.Stat.Version
 		return l, present, err
 	case model.CodeNoNode:
@@ -61,13 +64,23 @@ func (e *Engine) getStates(tps []model.TopicPartition) (map[model.TopicPartition
 // cacheStates reads records into the context; partitions without one are left alone.
 // Kafka: KafkaController.updateLeaderAndIsrCache.
 func (e *Engine) cacheStates(tps []model.TopicPartition) error {
-	states, err := e.getStates(tps)
+	results, err := e.getStatesRaw(tps)
 	if err != nil {
 		return err
 	}
-	for _, tp := range tps {
-		if l := states[tp]; l != nil {
-			if err := e.putLeadership(tp, l); err != nil {
+	records := make([]*model.LeaderIsrAndControllerEpoch, len(tps))
+	for i, tp := range tps { // all of them, before any is cached
+		l, present, err := e.decodeState(tp, &results[i])
+		if err != nil {
+			return err
+		}
+		if present {
+			records[i] = &l
+		}
+	}
+	for i, tp := range tps {
+		if records[i] != nil {
+			if err := e.putLeadership(tp, records[i]); err != nil {
 				return err
 			}
 		}

@@ -73,9 +73,8 @@ type Topic struct {
 	Reassigning     int    // partitions being reassigned
 	Unreadable      string // tree view only: why the topic znode cannot be read
 
-	gen     uint64
-	ordinal uint32 // names the topic in PartitionKey
-	pages   []*page
+	gen   uint64
+	pages []*page
 }
 
 func (t *Topic) page(key int32) (int, bool) {

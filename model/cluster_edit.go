@@ -15,9 +15,6 @@ type Cluster struct {
 	gen  uint64
 	ids  map[Uuid]string
 	last *Topic // the topic looked up or written last, as it is now
-
-	ordinals  uint32            // given to topics so far
-	strangers map[string]uint32 // ordinals of topics that nothing is remembered of
 }
 
 // NewCluster is an empty cluster.
@@ -51,26 +48,6 @@ func (c *Cluster) Topic(name string) *Topic {
 		c.last = t
 	}
 	return t
-}
-
-// PartitionKey names a partition by two numbers, for use as a key: cheaper than
-// the name. It holds until the topic is dropped or the cluster reset.
-type PartitionKey uint64
-
-// PartitionKey is the key of a partition, remembered or not.
-func (c *Cluster) PartitionKey(tp TopicPartition) PartitionKey {
-	var ordinal uint32
-	if t := c.Topic(tp.Topic); t != nil {
-		ordinal = t.ordinal
-	} else if ordinal = c.strangers[tp.Topic]; ordinal == 0 {
-		if c.strangers == nil {
-			c.strangers = map[string]uint32{}
-		}
-		c.ordinals++
-		ordinal = c.ordinals
-		c.strangers[tp.Topic] = ordinal
-	}
-	return PartitionKey(ordinal)<<32 | PartitionKey(uint32(tp.Partition))
 }
 
 // Partition is nil when nothing is remembered of it.
@@ -118,8 +95,7 @@ func (c *Cluster) editTopic(name string) *Topic {
 	t, ok := c.topics.get(name)
 	switch {
 	case !ok:
-		c.ordinals++
-		t = &Topic{Name: strings.Clone(name), gen: c.gen, ordinal: c.ordinals}
+		t = &Topic{Name: strings.Clone(name), gen: c.gen}
 		c.topics.put(c.gen, t.Name, t)
 	case t.gen != c.gen:
 		copied := *t

@@ -2,6 +2,7 @@ package zkwatch
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -155,6 +156,11 @@ func (b *bulk) pumpWait(l *link) {
 
 func (b *bulk) byMultiRead(l *link, reads []read) {
 	l.send(opMultiRead, func(e *encoder) {
+		size := 32
+		for i := range reads {
+			size += len(reads[i].path) + 14
+		}
+		e.b = slices.Grow(e.b, size)
 		for _, r := range reads {
 			op := opGetData
 			if r.kind == readChildren {
@@ -204,6 +210,9 @@ func decodeMultiRead(a answer, reads []read, values []value) error {
 	}
 	d := decoder{b: a.body}
 	n := 0
+	// One allocation holds the data of all: what is read together is mostly
+	// forgotten together.
+	arena := make([]byte, 0, max(0, len(a.body)-len(reads)*(9+4+statSize)))
 	for d.err == nil {
 		kind, done := d.int32(), d.bool()
 		code := model.Code(d.int32())
@@ -221,7 +230,9 @@ func decodeMultiRead(a answer, reads []read, values []value) error {
 			v.code = model.Code(d.int32())
 		case kind == opGetData && reads[n].kind == readData:
 			if data := d.buffer(); data != nil {
-				v.data = append(make([]byte, 0, len(data)), data...)
+				from := len(arena)
+				arena = append(arena, data...)
+				v.data = arena[from:len(arena):len(arena)]
 			}
 			v.stat, v.dataLength = d.stat()
 		case kind == opGetChildren && reads[n].kind == readChildren:

@@ -357,9 +357,7 @@ func (d *doing) readMany(lo, hi int) {
 // readOnce reads through one link and returns what it did not answer.
 func (d *doing) readOnce(l *link, reads []read) (lost []read) {
 	b := newBulk(d.c, d.sess)
-	for _, r := range reads {
-		b.add(r)
-	}
+	b.queue = reads
 	for b.busy() {
 		b.pumpWait(l)
 		batches, _ := b.done.wait()

@@ -107,7 +107,8 @@ type Session struct {
 	taken          uint64 // steps settled
 	positions      uint64 // records made
 	history        *model.History
-	edges          model.Edges
+	partitionMove  model.Step // the last one
+	replicaMove    model.Step // the last one
 	notices        []model.Notice
 	noticeSeq      uint64
 	asked          uint64 // asks of the operator
@@ -162,7 +163,7 @@ func NewSession(opt Options) *Session {
 // start begins with a fresh engine and a fresh history.
 func (s *Session) start() {
 	s.history, s.positions = model.NewHistory(historyMax), 0
-	s.mode, s.stopReason, s.edges = running, "", model.Edges{}
+	s.mode, s.stopReason, s.partitionMove, s.replicaMove = running, "", nil, nil
 	if s.opt.Paused {
 		s.mode, s.stopReason = paused, "started paused"
 	}
@@ -508,11 +509,11 @@ func (s *Session) noteTakeover() {
 // note writes the step down before it is performed, and lights its edge.
 func (s *Session) note(at model.Step) {
 	s.record(model.Record{At: s.opt.Clock(), Step: at})
-	switch m := at.(type) {
+	switch at.(type) {
 	case *model.MovePartition, *model.RefusePartition:
-		s.edges.LastPartition = partitionEdge(m)
+		s.partitionMove = at
 	case *model.MoveReplica, *model.RefuseReplica:
-		s.edges.LastReplica = replicaEdge(m)
+		s.replicaMove = at
 	}
 }
 
