@@ -20,14 +20,15 @@ type following struct {
 	shadow *shadow.Shadow
 	bell   chan struct{}
 	status shadow.Status
-	edges  model.Edges // its last transitions
-	term   int32       // the last that was told to be followed
+	edges  model.Edges   // its last transitions
+	term   int32         // the last that was told to be followed
+	period time.Duration // see lookPeriod
 	looked time.Time
 }
 
 func newFollowing() following {
 	bell := make(chan struct{}, 1)
-	return following{bell: bell, status: shadow.Status{Why: "the tree is being read"}, shadow: shadow.New(shadow.Options{Bell: func() {
+	return following{bell: bell, period: lookPeriod, status: shadow.Status{Why: "the tree is being read"}, shadow: shadow.New(shadow.Options{Bell: func() {
 		select {
 		case bell <- struct{}{}:
 		default:
@@ -100,7 +101,7 @@ func (o *Observer) heed() {
 
 // lookAround does what comes with time, or with changes, at most once a second.
 func (o *Observer) lookAround() {
-	if !o.synced || o.lost != nil || time.Since(o.following.looked) < lookPeriod {
+	if !o.synced || o.lost != nil || time.Since(o.following.looked) < o.following.period {
 		return
 	}
 	o.following.looked = time.Now()

@@ -47,7 +47,7 @@ func withController(t *testing.T) (*stage, *listener) {
 	l := &listener{}
 	s := newStageWith(t, func(o *Observer) {
 		o.opt.Told = l.told
-		o.silence.limit = 1500 * time.Millisecond
+		o.silence.limit, o.following.period = 400*time.Millisecond, 20*time.Millisecond
 	})
 	session, _ := s.store.CreateSession(time.Hour)
 	if r, _ := s.store.Apply(session, zkserver.Create("/controller", []byte(`{"version":1,"brokerid":1,"timestamp":"1"}`), zkserver.Ephemeral)); r.Code != zkserver.OK {
@@ -107,8 +107,9 @@ func TestAControllerThatDoesNotAnswer(t *testing.T) {
 // What a controller may leave for long is no silence.
 func TestWhatIsNoSilence(t *testing.T) {
 	s, l := withController(t)
-	s.write(zkserver.Delete("/brokers/ids/2", -1))
+	// What the controller must do is done before it could be asked for.
 	s.set("/brokers/topics/t/partitions/1/state", `{"controller_epoch":3,"leader":1,"version":1,"leader_epoch":1,"isr":[1]}`)
+	s.write(zkserver.Delete("/brokers/ids/2", -1))
 	s.write(zkserver.Create("/admin/delete_topics/t", nil, 0))                                          // waits for broker 2
 	s.write(zkserver.Create("/brokers/topics/dead", []byte(`{"version":1,"partitions":{"0":[2]}}`), 0)) // no replica is live
 	s.write(zkserver.Create("/admin/reassign_partitions", []byte(`{"version":1,"partitions":[]}`), 0))  // may take hours
@@ -122,7 +123,7 @@ func TestWhatIsNoSilence(t *testing.T) {
 		if f.Alert != "" {
 			t.Fatalf("alarm: %s", f.Alert)
 		}
-		return time.Since(begin) > 3*time.Second
+		return time.Since(begin) > 2*s.o.silence.limit
 	})
 }
 
