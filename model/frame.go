@@ -11,6 +11,9 @@ const (
 	ReplayMode  Mode = "replay"
 )
 
+// Beside tells that the controller is the cluster's own and is only looked at.
+func (m Mode) Beside() bool { return m == ObserveMode || m == AdminMode }
+
 // RunState is what the debugger's loop is doing.
 type RunState uint8
 

@@ -146,6 +146,9 @@ func (d *dashboard) settle(o outcome) tea.Cmd {
 	if o.close > 0 {
 		d.dialogs = d.dialogs[:max(0, len(d.dialogs)-o.close)]
 	}
+	if o.open == nil && planned(d, o.command) {
+		o.open = newConsent(d)
+	}
 	d.do(o.command)
 	if o.open != nil {
 		d.dialogs = append(d.dialogs, o.open)

@@ -92,3 +92,9 @@ func newQuit(d *dashboard) dialog {
 		lines: []string{"The cluster now: " + controllerText(&d.frame.Controller) + ".", "Quitting resigns: a broker takes the role over."},
 		do:    outcome{close: 1, quit: true}}
 }
+
+func newMoveController(d *dashboard) dialog {
+	return &question{name: "Move the controller", yes: "plans it",
+		lines: []string{"The cluster now: " + controllerText(&d.frame.Controller) + ".", "Its znode is deleted, and a broker takes the role over."},
+		do:    outcome{close: 1, command: model.MoveController{}}}
+}

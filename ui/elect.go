@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -15,6 +16,7 @@ type election struct {
 	scopes   []model.Scope
 	scope    int
 	strategy int
+	plans    bool // admin mode: a plan takes the place of the preview
 }
 
 var strategyMeanings = map[model.Strategy]string{
@@ -27,7 +29,10 @@ var strategyMeanings = map[model.Strategy]string{
 
 // newElection offers what is chosen, what it belongs to, and all partitions.
 func newElection(d *dashboard) dialog {
-	e := &election{}
+	e := &election{plans: d.frame.Mode == model.AdminMode}
+	if e.plans { // the only one that a znode asks for
+		e.strategy = slices.Index(model.Strategies, model.PreferredStrategy)
+	}
 	add := func(s model.Subject) { e.scopes = append(e.scopes, model.Scope{Subject: s}) }
 	s := d.chosen()
 	switch s.Kind {
@@ -91,6 +96,9 @@ func (e *election) press(d *dashboard, k tea.KeyPressMsg) outcome {
 	case "1", "2", "3", "4", "5":
 		e.strategy = int(s[0] - '1')
 	case "enter":
+		if e.plans {
+			return outcome{close: 1, command: model.RunElection{Strategy: model.Strategies[e.strategy], Scope: e.scopes[e.scope]}}
+		}
 		p := &preview{strategy: model.Strategies[e.strategy], scope: e.scopes[e.scope], before: d.frame.Preview, seen: d.seen}
 		return outcome{open: p, command: model.PreviewElection{Strategy: p.strategy, Scope: p.scope}}
 	}
@@ -100,7 +108,11 @@ func (e *election) press(d *dashboard, k tea.KeyPressMsg) outcome {
 func (e *election) paste(string) {}
 
 func (e *election) keys() []key.Help {
-	keys := []key.Help{{Key: "enter", Desc: "previews"}, {Key: "↑ ↓", Desc: "strategy"}}
+	enter := "previews"
+	if e.plans {
+		enter = "plans it"
+	}
+	keys := []key.Help{{Key: "enter", Desc: enter}, {Key: "↑ ↓", Desc: "strategy"}}
 	if len(e.scopes) > 1 {
 		keys = append(keys, key.Help{Key: "← →", Desc: "on what"})
 	}

@@ -244,6 +244,15 @@ func buildAddPartitions(d *dashboard, v []string) (model.Command, error) {
 func newDeleteTopic(d *dashboard) dialog {
 	topic := topicChosen(d)
 	about := []string{"Its replicas are deleted on the brokers, then its znodes."}
+	if d.frame.Mode == model.AdminMode { // its name is typed below the plan
+		return &form{name: "Delete a topic", yes: "plans it", about: about, fields: []formField{newField("topic", topic, "")},
+			build: func(d *dashboard, v []string) (model.Command, error) {
+				if v[0] == clean(topic) {
+					v[0] = topic
+				}
+				return model.DeleteTopic{Topic: v[0]}, knownTopic(d, v[0])
+			}}
+	}
 	if topic != "" {
 		about = append(about, "To delete "+clean(topic)+", type its name.")
 	} else {

@@ -77,7 +77,7 @@ func (h *history) chosen(v model.HistoryView) *model.Record {
 // draw shows the event at work and the queue, then the log.
 func (h *history) draw(a area, f *model.Frame, focused bool) {
 	a = a.title("Log", focused, h.info(f))
-	known := f.Mode != model.ObserveMode || f.Event != nil || f.QueueLen > 0 // another controller's queue is not
+	known := !f.Mode.Beside() || f.Event != nil || f.QueueLen > 0 // another controller's queue is not
 	if a.h >= 8 && known {
 		a = h.drawQueue(a, f)
 	}

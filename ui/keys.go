@@ -66,6 +66,8 @@ func keyTable() []binding {
 			disabled: cannotWrite, run: open(newDeleteTopic)},
 		{Binding: bind("reassign", "R"), does: "move a partition to other brokers, or take a running move back", group: clusterGroup, near: []view{partitionsView},
 			disabled: cannotWrite, run: open(newReassign)},
+		{Binding: bind("move controller", "M"), does: "have another controller elected by deleting /controller; in admin mode only", group: clusterGroup,
+			disabled: adminOnly, run: open(newMoveController)},
 		{Binding: bind("kill", "K"), does: "kill a broker of the lab, as kill -9 does", group: clusterGroup, near: []view{brokersView}, footer: true,
 			disabled: labOnly, run: open(newKill)},
 		{Binding: bind("start", "S"), does: "start a broker of the lab that is down, or a new one", group: clusterGroup, near: []view{brokersView},
@@ -165,8 +167,8 @@ func noFrame(d *dashboard) string {
 }
 
 func cannotHold(d *dashboard) string {
-	if d.frame != nil && d.frame.Mode == model.ObserveMode {
-		return "observe mode cannot hold the cluster's own controller"
+	if d.frame != nil && d.frame.Mode.Beside() {
+		return fmt.Sprintf("%s mode cannot hold the cluster's own controller", d.frame.Mode)
 	}
 	return noFrame(d)
 }
@@ -196,6 +198,13 @@ func cannotWrite(d *dashboard) string {
 		return fmt.Sprintf("%s mode is read only here", d.frame.Mode)
 	}
 	return noFrame(d)
+}
+
+func adminOnly(d *dashboard) string {
+	if d.frame != nil && d.frame.Mode != model.AdminMode {
+		return fmt.Sprintf("only in admin mode, and this is %s mode", d.frame.Mode)
+	}
+	return cannotWrite(d)
 }
 
 func labOnly(d *dashboard) string {

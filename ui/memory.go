@@ -104,7 +104,7 @@ func (in *inspector) memory(f *model.Frame) []line {
 	d, s := &in.decoded, in.subject
 	fs := &facts{w: in.lineWidth}
 	whose := "in memory"
-	if f.Mode == model.ObserveMode {
+	if f.Mode.Beside() {
 		whose = "followed"
 	}
 	fs.note(faint, whose+": = as znode, ≠ different")

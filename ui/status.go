@@ -102,7 +102,7 @@ func (d *dashboard) drawStepRow(a area) {
 	if f.Run == model.Running || f.Run == model.Waiting && !d.pace.slow(f) {
 		run, st = model.Running.String(), badge
 	}
-	if f.Mode == model.ObserveMode { // nothing runs here: the controller is the cluster's
+	if f.Mode.Beside() { // nothing runs here: the controller is the cluster's
 		run = "follows"
 	}
 	x := a.put(0, 0, st, " "+strings.ToUpper(run)+" ") + 1
@@ -128,7 +128,7 @@ func (d *dashboard) drawStepRow(a area) {
 	case !f.Connection.Connected || f.Progress != nil: // that says it all
 	case f.Alert != "":
 		x = a.put(x, 0, alarm, " "+f.Alert+" ")
-	case f.Mode == model.ObserveMode:
+	case f.Mode.Beside():
 		x = a.put(x, 0, faint, followingText(f.Following))
 	default:
 		x = a.put(x, 0, faint, "idle")

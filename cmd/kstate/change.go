@@ -289,13 +289,7 @@ func (c *change) say(format string, args ...any) {
 }
 
 func (c *change) openAudit() (err error) {
-	path := c.inv.text("audit-log")
-	if path == "" {
-		if path, err = admin.DefaultAuditPath(); err != nil {
-			return err
-		}
-	}
-	c.audit, err = admin.OpenAudit(path)
+	c.audit, err = openAuditOf(c.inv)
 	return err
 }
 

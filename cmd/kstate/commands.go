@@ -12,6 +12,7 @@ func commands() []command {
 		labCommand(),
 		runCommand(),
 		observeCommand(),
+		adminCommand(),
 		controlCommand(),
 		stateCommand(),
 		watchCommand(),

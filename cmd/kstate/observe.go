@@ -41,11 +41,17 @@ func runObserve(inv *invocation) error {
 		return err
 	}
 	defer conn.Close()
+	return runObserver(inv, observe.Options{Conn: conn}, log)
+}
+
+// runObserver shows a cluster until the operator ends it. log gets the
+// transitions; nil: nobody does.
+func runObserver(inv *invocation, options observe.Options, log io.Writer) error {
+	options.Source, options.Config = inv.text("zookeeper"), tree.DefaultConfig()
 	spareMemory()
 	ctx, cancel := context.WithCancelCause(inv.ctx)
 	defer cancel(nil)
 	var o *observe.Observer
-	options := observe.Options{Conn: conn, Source: inv.text("zookeeper"), Config: tree.DefaultConfig()}
 	if log != nil {
 		lines := &debugger.StateChangeLog{W: log}
 		options.Recorded = func(r model.Record) {

@@ -11,7 +11,19 @@ import (
 // given or all of it; without a topic, for all partitions that another broker
 // leads. Kafka: PreferredReplicaLeaderElectionCommand.
 func (p *Planner) Elect(topic string, partitions []int32) (*Plan, error) {
-	return p.elect(topic, partitions, func(d *draft, list []model.TopicPartition) {
+	return p.elect(topic, partitions, byZnode(topic))
+}
+
+// ElectOnBroker plans an election of preferred leaders for all partitions that
+// have a replica on a broker.
+func (p *Planner) ElectOnBroker(id int32) (*Plan, error) {
+	return p.electOf(fmt.Sprintf("elect preferred leaders of all partitions on broker %d", id), "", nil,
+		func(replicas []int32) bool { return slices.Contains(replicas, id) }, byZnode(""))
+}
+
+// byZnode asks for an election by its znode.
+func byZnode(topic string) func(*draft, []model.TopicPartition) {
+	return func(d *draft, list []model.TopicPartition) {
 		if !d.noneRequested(model.PreferredReplicaElectionPath, "election") {
 			return
 		}
@@ -26,23 +38,33 @@ func (p *Planner) Elect(topic string, partitions []int32) (*Plan, error) {
 			d.plan.Watch = append(d.plan.Watch, model.TopicsPath)
 		}
 		d.plan.follower = func() Follower { return &election{list: list} }
-	})
+	}
 }
 
 // elect plans an election of preferred leaders; request says how it is asked for.
 func (p *Planner) elect(topic string, partitions []int32, request func(*draft, []model.TopicPartition)) (*Plan, error) {
-	what, confirm := "elect preferred leaders of all partitions", ""
+	what := "elect preferred leaders of all partitions"
 	if topic != "" {
-		what, confirm = "elect preferred leaders of topic "+topic, topic
+		what = "elect preferred leaders of topic " + topic
 		if len(partitions) == 1 {
 			what = "elect the preferred leader of " + model.TP(topic, partitions[0]).String()
 		}
 	}
-	d := p.start(what, topic, confirm)
-	if confirm == "" {
+	return p.electOf(what, topic, partitions, nil, request)
+}
+
+// electOf is elect for those partitions whose replicas are wanted; nil: all are.
+func (p *Planner) electOf(what, topic string, partitions []int32, wanted func([]int32) bool, request func(*draft, []model.TopicPartition)) (*Plan, error) {
+	d := p.start(what, topic, topic)
+	if topic == "" {
 		d.confirmCluster()
 	}
-	list, total := d.toElectWith(topic, partitions, preferredOutcome)
+	list, total := d.toElectWith(topic, partitions, func(state *model.LeaderIsrAndControllerEpoch, replicas, live []int32) string {
+		if wanted != nil && !wanted(replicas) {
+			return ""
+		}
+		return preferredOutcome(state, replicas, live)
+	})
 	if d.refused() {
 		return d.done()
 	}

@@ -37,7 +37,8 @@ type Options struct {
 	// tree, and what the controller's shadow did.
 	Recorded func(r model.Record)
 	// Told is told of every event, in order, from the loop.
-	Told func(e Event)
+	Told  func(e Event)
+	Admin Administrator // who plans changes; nil: read only
 }
 
 // Observer follows one cluster. Frames come from Frames, latest wins; commands
@@ -72,6 +73,7 @@ type Observer struct {
 	silence    silence
 	controller model.ControllerStatus // as it was told last
 	zxid       int64                  // the newest transaction that was seen
+	admin      administration
 }
 
 // lost says since when changes are missed, and why.
@@ -85,7 +87,7 @@ func New(opt Options) *Observer {
 	return &Observer{opt: opt, frames: make(chan model.Frame, 1), cmds: make(chan model.Command, 64), done: make(chan struct{}),
 		survey: tree.NewSurvey(opt.Config), history: model.NewHistory(historyMax), dirty: true,
 		progress: &model.Progress{What: "connecting"}, inspector: newInspector(opt.Conn),
-		following: newFollowing(), deletions: newDeletions(), silence: newSilence()}
+		following: newFollowing(), deletions: newDeletions(), silence: newSilence(), admin: newAdministration(opt.Admin)}
 }
 
 // Frames yields the newest picture; older ones that nobody took are gone. It is
@@ -133,10 +135,13 @@ func (o *Observer) Run(ctx context.Context) error {
 		case in := <-o.inspector.read:
 			o.inspector.take(in)
 			o.dirty = true
+		case n := <-o.admin.news:
+			o.adminNewsIs(n)
 		case <-tick.C:
 			o.inspector.look(o.lost == nil)
 			o.explainAnew()
 			o.lookAround()
+			o.followChanges()
 			o.sendIfDue()
 		}
 	}
@@ -289,7 +294,9 @@ func (o *Observer) command(c model.Command) {
 		o.explainAnew()
 		return
 	}
-	o.notice(model.Warn, refusal(c))
+	if !o.administer(c) {
+		o.notice(model.Warn, o.refusal(c))
+	}
 }
 
 func (o *Observer) notice(l model.Level, text string) {
@@ -302,14 +309,25 @@ func (o *Observer) notice(l model.Level, text string) {
 }
 
 // refusal says why a command does nothing here.
-func refusal(c model.Command) string {
+func (o *Observer) refusal(c model.Command) string {
+	mode := o.mode()
 	switch c.(type) {
 	case model.Pause, model.Continue, model.StepBy:
-		return "refused: observe mode shows the cluster's own controller, which cannot be held or stepped"
+		return fmt.Sprintf("refused: %s mode shows the cluster's own controller, which cannot be held or stepped", mode)
 	case model.PreviewElection:
-		return "refused: use kstate elect preview; observe mode has no controller to ask"
+		return fmt.Sprintf("refused: use kstate elect preview; %s mode has no controller to ask", mode)
+	}
+	if mode == model.AdminMode {
+		return fmt.Sprintf("refused: there is no way to do that from outside (%T)", c)
 	}
 	return fmt.Sprintf("refused: observe mode is read only (%T)", c)
+}
+
+func (o *Observer) mode() model.Mode {
+	if o.admin.by != nil {
+		return model.AdminMode
+	}
+	return model.ObserveMode
 }
 
 // sendIfDue sends a frame if there is something new, or the last one is old.
@@ -339,10 +357,10 @@ func (o *Observer) frame() model.Frame {
 	if o.brokers == nil {
 		o.brokers = o.survey.Brokers()
 	}
-	return model.Frame{Mode: model.ObserveMode, ReadOnly: true, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
+	return model.Frame{Mode: o.mode(), ReadOnly: o.admin.by == nil, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
 		Connection: o.connection(), Controller: o.survey.Controller(), Progress: o.loadingNow(), View: o.survey.Freeze(), Brokers: o.brokers,
 		History: o.history.Snapshot(), Notices: o.notices, Inspection: o.inspector.inspection, Explanation: o.why.explanation,
-		Alert: o.silence.alert, Following: o.followed(), Edges: o.following.edges}
+		Alert: o.silence.alert, Following: o.followed(), Edges: o.following.edges, Plan: o.admin.plan, Outcome: o.admin.outcome}
 }
 
 // connection is not connected until what was missed has been read, whatever the
