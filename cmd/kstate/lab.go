@@ -240,7 +240,7 @@ func (b *bench) sourceOf(l *lab.Lab) string {
 	if b.source == "" {
 		return l.Addr()
 	}
-	return l.Addr() + " " + b.source
+	return b.source + ", here " + l.Addr()
 }
 
 func (b *bench) session(options debugger.Options) *debugger.Session {
