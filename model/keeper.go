@@ -90,12 +90,13 @@ func (k OpKind) Writes() bool { return k >= OpCreate && k <= OpDelete }
 // Op is one operation on one znode. Data nil means null data. Version is the
 // expected data version of set, delete and check. Watch: a read arms a one-shot watch.
 type Op struct {
-	Kind      OpKind
-	Ephemeral bool
-	Watch     bool
-	Version   int32
-	Path      string
-	Data      []byte
+	Kind       OpKind
+	Ephemeral  bool
+	Sequential bool // the server appends a number to Path, which grows with each
+	Watch      bool
+	Version    int32
+	Path       string
+	Data       []byte
 }
 
 // OpResult answers one Op. Code is the result of the operation itself; Check is

@@ -255,8 +255,11 @@ func (d *doing) requests(u *unit, list []any) []any {
 }
 
 func createFlags(op *model.Op) int32 {
-	if op.Ephemeral {
+	switch {
+	case op.Ephemeral:
 		return flagEphemeral
+	case op.Sequential:
+		return flagSequential
 	}
 	return 0
 }

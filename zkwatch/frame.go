@@ -49,8 +49,11 @@ const recursiveMode int32 = 1
 // statSize is the length of an encoded Stat.
 const statSize = 68
 
-// flagEphemeral is a create's flag.
-const flagEphemeral int32 = 1
+// The flags of a create that are used.
+const (
+	flagEphemeral  int32 = 1
+	flagSequential int32 = 2
+)
 
 // encoder appends a frame's fields; its first four bytes are the length.
 type encoder struct{ b []byte }

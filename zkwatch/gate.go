@@ -146,7 +146,7 @@ func sameWrite(a, b model.Op) bool {
 	}
 	switch a.Kind {
 	case model.OpCreate:
-		return a.Ephemeral == b.Ephemeral && sameData(a.Data, b.Data)
+		return a.Ephemeral == b.Ephemeral && a.Sequential == b.Sequential && sameData(a.Data, b.Data)
 	case model.OpSet:
 		return a.Version == b.Version && sameData(a.Data, b.Data)
 	}
@@ -207,7 +207,15 @@ func controllerMay(op *model.Op) string {
 	if op.Kind == model.OpCreate && op.Ephemeral != (ref.Kind.Mode() == model.Ephemeral) {
 		return "a controller creates only " + model.ControllerPath + " as an ephemeral znode, and never otherwise"
 	}
+	if op.Sequential { // config_change_ and what the server appends
+		if op.Kind == model.OpCreate && op.Path == model.ConfigChangePath("") {
+			return ""
+		}
+		return "a controller creates only notifications of config changes as sequential znodes"
+	}
 	switch {
+	case ref.Kind == model.ConfigEntityZnode && ref.Entity != model.ConfigTypeTopics && (ref.Entity != model.ConfigTypeBrokers || ref.Name == model.DefaultEntity && verb != mayDelete):
+		return "" // quotas, SCRAM users, the default of all brokers
 	case controllerWrites[ref.Kind]&verb != 0:
 		return ""
 	case ref.Kind == model.ConfigEntityZnode && ref.Entity == model.ConfigTypeTopics:

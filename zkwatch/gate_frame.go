@@ -76,10 +76,10 @@ func writeOf(op int32, d *decoder, chroot string) (model.Op, error) {
 			d.raw()
 		}
 		flags := d.int32()
-		if flags != 0 && flags != flagEphemeral {
+		if flags != 0 && flags != flagEphemeral && flags != flagSequential {
 			return w, fmt.Errorf("create with flags %d", flags)
 		}
-		w.Ephemeral = flags == flagEphemeral
+		w.Ephemeral, w.Sequential = flags == flagEphemeral, flags == flagSequential
 	case opSetData:
 		w = model.Op{Kind: model.OpSet, Data: d.buffer(), Version: d.int32()}
 	case opDelete:

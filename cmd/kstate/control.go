@@ -107,7 +107,7 @@ func runControl(inv *invocation) error {
 	defer stop()
 	zk.Gate = zkwatch.Outsider(c.id)
 	c.outside, err = live.Dial(ctx, live.Options{ZooKeeper: zk, ControllerID: c.id, Listener: c.settings.engine.InterBrokerListener, Listeners: listeners,
-		Security: c.settings.all, Rules: rules, Authorizer: authorizer, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
+		BrokerConfig: c.settings.all, Rules: rules, Authorizer: authorizer, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
 	if err != nil {
 		return unknown(err)
 	}

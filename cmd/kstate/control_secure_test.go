@@ -97,6 +97,18 @@ listener.name.out.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.
 		return made.Err == nil || errors.Is(made.Err, kerr.TopicAlreadyExists)
 	})
 	awaitState(t, l.Addr(), "the topic", func(st *clusterState) bool { return onlineIn(st, 2, 2) })
+	if a, err := ann.AlterTopicConfigs(soon(t), []kadm.AlterConfig{{Name: "retention.ms", Value: kadm.StringPtr("1234")}}, "over-tls"); err != nil || a[0].Err != nil {
+		t.Errorf("a setting: %+v, %v", a, err)
+	}
+	if data, _, code := l.Store().Get(model.TopicConfigPath("over-tls")); code != zkserver.OK || !strings.Contains(string(data), `"retention.ms":"1234"`) {
+		t.Errorf("the setting is %s, %v", data, code)
+	}
+	if a, err := ann.AlterUserSCRAMs(soon(t), nil, []kadm.UpsertSCRAM{{User: "ann", Mechanism: kadm.ScramSha512, Iterations: 8192, Password: "hush hush"}}); err != nil || a["ann"].Err != nil {
+		t.Errorf("a password: %+v, %v", a, err)
+	}
+	if _, err := dial("hush hush").Metadata(soon(t)); err != nil {
+		t.Errorf("with the new password: %v", err)
+	}
 	if _, err := dial("wrong").Metadata(soon(t)); !errors.Is(err, kerr.SaslAuthenticationFailed) {
 		t.Errorf("with a wrong password: %v", err)
 	}

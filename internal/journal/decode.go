@@ -64,13 +64,14 @@ type rawAnswer struct {
 }
 
 type rawOp struct {
-	Op        string  `json:"op"`
-	Path      string  `json:"path"`
-	Watch     bool    `json:"watch"`
-	Ephemeral bool    `json:"ephemeral"`
-	Version   int32   `json:"version"`
-	Data      *string `json:"data"`
-	Base64    []byte  `json:"data_b64"`
+	Op         string  `json:"op"`
+	Path       string  `json:"path"`
+	Watch      bool    `json:"watch"`
+	Ephemeral  bool    `json:"ephemeral"`
+	Sequential bool    `json:"sequential"`
+	Version    int32   `json:"version"`
+	Data       *string `json:"data"`
+	Base64     []byte  `json:"data_b64"`
 }
 
 type rawOpResult struct {
@@ -228,7 +229,7 @@ func payload(text *string, b64 []byte) []byte {
 func (rec *Record) addOps(list []rawOp) error {
 	for i := range list {
 		x := &list[i]
-		op := model.Op{Path: x.Path, Watch: x.Watch, Ephemeral: x.Ephemeral, Version: x.Version, Data: payload(x.Data, x.Base64)}
+		op := model.Op{Path: x.Path, Watch: x.Watch, Ephemeral: x.Ephemeral, Sequential: x.Sequential, Version: x.Version, Data: payload(x.Data, x.Base64)}
 		for op.Kind = model.OpGet; op.Kind.String() != x.Op; op.Kind++ {
 			if op.Kind == model.OpCheck {
 				return fmt.Errorf("%q is no operation", x.Op)

@@ -268,6 +268,9 @@ func (e *encoder) ops(ops []model.Op) {
 		if op.Ephemeral {
 			e.yes("ephemeral")
 		}
+		if op.Sequential {
+			e.yes("sequential")
+		}
 		if op.Kind > model.OpCreate {
 			e.num("version", int64(op.Version))
 		}

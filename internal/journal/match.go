@@ -42,7 +42,7 @@ func (rec *Record) Matches(s model.Step, i int) error {
 		if a.Kind == model.OpCreate || !a.Kind.Writes() && a.Kind != model.OpCheck {
 			a.Version, b.Version = 0, 0
 		}
-		if a.Kind != b.Kind || a.Ephemeral != b.Ephemeral || a.Watch != b.Watch || a.Version != b.Version || a.Path != b.Path ||
+		if a.Kind != b.Kind || a.Ephemeral != b.Ephemeral || a.Sequential != b.Sequential || a.Watch != b.Watch || a.Version != b.Version || a.Path != b.Path ||
 			!bytes.Equal(a.Data, b.Data) || (a.Data == nil) != (b.Data == nil) {
 			return fmt.Errorf("recorded is op %s %q, the step's is %s %q", b.String(), b.Data, a.String(), a.Data)
 		}

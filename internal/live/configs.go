@@ -11,11 +11,11 @@ import (
 
 const uncleanKey = "unclean.leader.election.enable"
 
-// configs follows the changes of settings that brokers announce at
+// settings follows the changes of settings that brokers announce at
 // /config/changes: a controller is told when a topic, or the default of all
 // brokers, comes to allow unclean elections.
 // Kafka: ZkConfigManager, TopicConfigHandler, DynamicLogConfig.
-type configs struct {
+type settings struct {
 	do   func(*model.Call) model.Result
 	tell func(model.Stimulus)
 	wake chan struct{}
@@ -26,21 +26,21 @@ type configs struct {
 	unclean bool // the default of all brokers, as last seen
 }
 
-func newConfigs(do func(*model.Call) model.Result, tell func(model.Stimulus), unclean bool) *configs {
-	c := &configs{do: do, tell: tell, wake: make(chan struct{}, 1), last: -1, unclean: unclean}
+func newSettings(do func(*model.Call) model.Result, tell func(model.Stimulus), unclean bool) *settings {
+	c := &settings{do: do, tell: tell, wake: make(chan struct{}, 1), last: -1, unclean: unclean}
 	c.signal()
 	return c
 }
 
 // signal has it look again: the watch fired, or a new session has none.
-func (c *configs) signal() {
+func (c *settings) signal() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (c *configs) run(ctx context.Context) {
+func (c *settings) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -52,7 +52,7 @@ func (c *configs) run(ctx context.Context) {
 }
 
 // look reads the announcements since the last one, and arms the watch again.
-func (c *configs) look() {
+func (c *settings) look() {
 	r := c.do(&model.Call{Purpose: "get_config_changes", Ops: []model.Op{{Kind: model.OpChildren, Path: model.ConfigChangesPath, Watch: true}}})
 	if len(r.Ops) == 1 && r.Ops[0].Code == model.CodeNoNode {
 		c.started = true // nothing was announced before
@@ -86,7 +86,7 @@ func (c *configs) look() {
 	}
 }
 
-func (c *configs) get(path string) ([]byte, bool) {
+func (c *settings) get(path string) ([]byte, bool) {
 	r := c.do(&model.Call{Purpose: "get_config", Ops: []model.Op{{Kind: model.OpGet, Path: path}}})
 	if len(r.Ops) != 1 || r.Ops[0].Code != model.CodeOK {
 		return nil, false
@@ -94,7 +94,7 @@ func (c *configs) get(path string) ([]byte, bool) {
 	return r.Ops[0].Data, true
 }
 
-func (c *configs) changed(path string) {
+func (c *settings) changed(path string) {
 	data, ok := c.get(path)
 	if !ok {
 		return // it is purged after a while

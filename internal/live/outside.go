@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kstate/internal/acl"
+	"kstate/internal/configs"
 	"kstate/internal/handshake"
 	"kstate/internal/security"
 	"kstate/internal/wire"
@@ -30,9 +31,10 @@ type Options struct {
 	RequestTimeout time.Duration
 	Configs        bool // tell when unclean elections come to be allowed
 	Unclean        bool // with Configs: they are, by the default of all brokers
-	// Security are the settings of a broker by which listeners and brokers are
-	// spoken to where that is not in plaintext; they hold secrets.
-	Security map[string]string
+	// BrokerConfig are the settings of a broker by which listeners and brokers are
+	// spoken to where that is not in plaintext, and what holds for topics; they hold
+	// secrets.
+	BrokerConfig map[string]string
 	// Rules say who may do what; nil: everybody may do everything, unless there is
 	// an Authorizer, whose rules lie in ZooKeeper.
 	Rules      *acl.Set
@@ -61,8 +63,8 @@ type Outside struct {
 	view      atomic.Pointer[seen]
 	clusterID atomic.Pointer[string]
 	brokers   *brokers
-	configs   *configs // nil: settings are not followed
-	acls      *acls    // nil: there are none in ZooKeeper, or they do not matter
+	settings  *settings // nil: they are not followed
+	acls      *acls     // nil: there are none in ZooKeeper, or they do not matter
 
 	mu     sync.Mutex
 	alarms map[string]*time.Timer
@@ -79,7 +81,7 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	o := &Outside{opt: opt, alarms: map[string]*time.Timer{}}
 	o.view.Store(&seen{controller: -1})
 	o.clusterID.Store(&opt.ClusterID)
-	calls := &callers{settings: opt.Security}
+	calls := &callers{settings: opt.BrokerConfig}
 	o.brokers = newBrokers(calls.dial, opt.Listener)
 	failed := func(about string, err error) {
 		if opt.OnFailure != nil {
@@ -92,6 +94,8 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	if opt.Relay {
 		server.Relay = &wire.Relay{Versions: o.brokers.versions, Dial: o.brokers.dialAny}
 		server.Quota = o.quota
+		server.Configs = &configs.Admin{Do: func(c *model.Call) model.Result { return o.Conn.Do(c) }, Topic: o.knowsTopic, Self: opt.ControllerID}
+		server.BrokerConfig = opt.BrokerConfig
 	}
 	switch {
 	case opt.Authorizer != nil:
@@ -114,15 +118,15 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	zk := opt.ZooKeeper
 	zk.OnInput = o.keeperInput
 	if opt.Configs {
-		o.configs = newConfigs(func(c *model.Call) model.Result { return o.Conn.Do(c) }, opt.OnInput, opt.Unclean)
+		o.settings = newSettings(func(c *model.Call) model.Result { return o.Conn.Do(c) }, opt.OnInput, opt.Unclean)
 	}
 	var err error
 	if o.Conn, err = zkwatch.Dial(ctx, zk); err != nil {
 		o.Server.Close()
 		return nil, err
 	}
-	if o.configs != nil {
-		o.brokers.beside(o.configs.run)
+	if o.settings != nil {
+		o.brokers.beside(o.settings.run)
 	}
 	if o.acls != nil {
 		o.brokers.beside(o.acls.run)
@@ -145,15 +149,15 @@ func (o *Outside) keeperInput(s model.Stimulus) {
 			o.acls.signal()
 		}
 	}
-	if o.configs != nil {
+	if o.settings != nil {
 		switch s := s.(type) {
 		case *model.WatchFired:
 			if s.Path == model.ConfigChangesPath {
-				o.configs.signal()
+				o.settings.signal()
 				return
 			}
 		case *model.SessionRenewed:
-			o.configs.signal()
+			o.settings.signal()
 		}
 	}
 	o.opt.OnInput(s)
@@ -165,7 +169,7 @@ func (o *Outside) listen(l Listener) error {
 	if l.Protocol == "" {
 		l.Protocol = security.Plaintext
 	}
-	how, err := handshake.NewListener(l.Name, l.Protocol, o.opt.Security, o.credential)
+	how, err := handshake.NewListener(l.Name, l.Protocol, o.opt.BrokerConfig, o.credential)
 	if err != nil {
 		return fmt.Errorf("listener %s: %w", l.Name, err)
 	}
@@ -188,6 +192,21 @@ func (o *Outside) Self() model.Broker { return o.self }
 func (o *Outside) cluster() wire.Cluster {
 	s := o.view.Load()
 	return wire.Cluster{View: s.view, ControllerID: s.controller, ClusterID: *o.clusterID.Load(), Self: &o.self}
+}
+
+// knowsTopic tells whether brokers have been told of a topic.
+func (o *Outside) knowsTopic(name string) bool {
+	view := o.view.Load().view
+	if view == nil || !view.KnowsTopic(name) || view.IsQueued(name) {
+		return false
+	}
+	t := view.Topic(name)
+	for _, p := range t.Partitions() {
+		if p.Leadership != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // SessionID is the id of the ZooKeeper session.

@@ -3,6 +3,7 @@ package live
 import (
 	"strconv"
 
+	"kstate/internal/configs"
 	"kstate/model"
 )
 
@@ -33,7 +34,7 @@ func quotaLevels(user, client string) []quotaLevel {
 // quota reads a client's controller_mutation_rate. What cannot be read limits
 // nothing.
 func (o *Outside) quota(user, clientID string) (from string, rate float64) {
-	levels := quotaLevels(sanitize(user), sanitize(clientID))
+	levels := quotaLevels(configs.Sanitize(user), configs.Sanitize(clientID))
 	call := &model.Call{Purpose: "get_quotas"}
 	for _, l := range levels {
 		call.Ops = append(call.Ops, model.Op{Kind: model.OpGet, Path: l.path})
@@ -52,22 +53,4 @@ func (o *Outside) quota(user, clientID string) (from string, rate float64) {
 		}
 	}
 	return "", 0
-}
-
-// sanitize writes a name as it stands in a path: everything but letters, digits,
-// dot, dash and underscore as percent signs and hexadecimal digits, an empty name
-// as itself. Kafka: Sanitizer.sanitize.
-func sanitize(name string) string {
-	const hex = "0123456789ABCDEF"
-	var out []byte
-	for i := range len(name) {
-		c := name[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
-			out = append(out, c)
-		default:
-			out = append(out, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return string(out)
 }

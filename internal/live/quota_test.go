@@ -19,11 +19,3 @@ func TestQuotaLevels(t *testing.T) {
 		}
 	}
 }
-
-func TestSanitize(t *testing.T) {
-	for name, want := range map[string]string{"": "", "a-B_9.x": "a-B_9.x", "a b/c*": "a%20b%2Fc%2A", "ä~": "%C3%A4%7E"} {
-		if got := sanitize(name); got != want {
-			t.Errorf("%q becomes %q, want %q", name, got, want)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"kstate/internal/configs"
 	"kstate/internal/handshake"
 	"kstate/internal/security"
 	"kstate/internal/wire"
@@ -58,7 +59,7 @@ func (c *callers) client(e model.Endpoint) (*handshake.Client, error) {
 // credential looks a user's SCRAM credential up, as a broker does.
 // Kafka: ScramCredentialUtils, CredentialProvider.
 func (o *Outside) credential(user string, m security.Mechanism) (handshake.Credential, bool, error) {
-	path := model.ConfigEntityPath(model.ConfigTypeUsers, sanitize(user))
+	path := model.ConfigEntityPath(model.ConfigTypeUsers, configs.Sanitize(user))
 	r := o.Conn.Do(&model.Call{Purpose: "get_credential", Ops: []model.Op{{Kind: model.OpGet, Path: path}}})
 	switch {
 	case len(r.Ops) == 1 && r.Ops[0].Code == model.CodeNoNode:

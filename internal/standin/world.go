@@ -193,8 +193,11 @@ func (w *World) write(op *model.Op) zkserver.Op {
 	switch op.Kind {
 	case model.OpCreate:
 		var flags int32
-		if op.Ephemeral {
+		switch {
+		case op.Ephemeral:
 			flags = zkserver.Ephemeral
+		case op.Sequential:
+			flags = zkserver.Sequential
 		}
 		return zkserver.Create(path, op.Data, flags)
 	case model.OpSet:

@@ -31,19 +31,20 @@ var packages = map[string]rule{
 	"internal/journal":  {own: []string{"model"}, modules: []string{"github.com/klauspost/compress"}},
 	"internal/security": {},
 	"internal/acl":      {},
+	"internal/configs":  {own: []string{"model", "engine", "internal/handshake", "internal/security"}},
 
 	"internal/handshake":          {own: []string{"internal/security"}, modules: []string{kmsg, "github.com/twmb/franz-go/pkg/sasl"}},
 	"internal/handshake/testcert": {}, // only for tests
 	"internal/tree":               {own: []string{"model"}},
 	"internal/explain":            {own: []string{"model", "engine", "internal/tree"}},
-	"internal/wire":               {own: []string{"model", "internal/security", "internal/handshake", "internal/acl"}, modules: []string{kmsg}},
+	"internal/wire":               {own: []string{"model", "internal/security", "internal/handshake", "internal/acl", "internal/configs"}, modules: []string{kmsg}},
 	"internal/observe":            {own: []string{"model", "zkwatch", "internal/tree", "internal/explain", "internal/shadow"}},
 	"internal/shadow":             {own: []string{"model", "engine"}},
 	"internal/admin":              {own: []string{"model", "engine", "zkwatch", "internal/tree", "internal/observe"}},
 	"internal/adminclient": {own: []string{"model", "internal/security", "internal/handshake"}, modules: []string{kmsg,
 		"github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kversion"}},
 	"internal/inquiry": {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
-	"internal/live":    {own: []string{"model", "zkwatch", "internal/wire", "internal/security", "internal/handshake", "internal/acl"}},
+	"internal/live":    {own: []string{"model", "zkwatch", "internal/wire", "internal/security", "internal/handshake", "internal/acl", "internal/configs"}},
 	"internal/standin": {own: []string{"model", "internal/lab/zkserver"}},
 
 	// The opponents must not share the controller's mistakes: only what runs

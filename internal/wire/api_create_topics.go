@@ -15,8 +15,7 @@ const (
 	strictCreatePartitions = 3
 )
 
-// createTopicsAPI: version 5 tells what was created, 7 the topic's id. Which
-// configs are in effect is not told: the list is empty.
+// createTopicsAPI: version 5 tells what was created, 7 the topic's id.
 // Kafka: KafkaApis.handleCreateTopicsRequest.
 func createTopicsAPI() api {
 	return asked(0, 7,
@@ -40,6 +39,7 @@ func createTopicsAPI() api {
 				t.Configs = []kmsg.CreateTopicsResponseTopicConfig{} // null would break Kafka's own client
 				if r.Error == model.ErrNone {
 					t.TopicID, t.NumPartitions, t.ReplicationFactor = r.ID, r.Partitions, r.ReplicationFactor
+					createdConfigs(c, r.Topic, configsOf(q, r.Topic), &t)
 				}
 				out.Topics = append(out.Topics, t)
 			}
@@ -66,4 +66,14 @@ func newTopic(q *kmsg.CreateTopicsRequestTopic) model.NewTopic {
 		t.Config[c.Name] = *c.Value
 	}
 	return t
+}
+
+// configsOf are the settings that a topic was asked for with.
+func configsOf(q *kmsg.CreateTopicsRequest, topic string) map[string]string {
+	for i := range q.Topics {
+		if q.Topics[i].Topic == topic {
+			return newTopic(&q.Topics[i]).Config
+		}
+	}
+	return nil
 }

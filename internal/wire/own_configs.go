@@ -4,8 +4,6 @@ import (
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"kstate/model"
 )
 
 // ownConfigs answers what is asked about the settings of the controller as a
@@ -29,21 +27,6 @@ func ownConfigs(c *call) kmsg.Response {
 		out := q.ResponseKind().(*kmsg.DescribeConfigsResponse)
 		r := kmsg.NewDescribeConfigsResponseResource()
 		r.ResourceType, r.ResourceName = q.Resources[0].ResourceType, q.Resources[0].ResourceName
-		out.Resources = append(out.Resources, r)
-		return out
-	case *kmsg.IncrementalAlterConfigsRequest:
-		if len(q.Resources) != 1 || !own(q.Resources[0].ResourceType, q.Resources[0].ResourceName) {
-			return nil
-		}
-		out := q.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
-		r := kmsg.NewIncrementalAlterConfigsResponseResource()
-		r.ResourceType, r.ResourceName = q.Resources[0].ResourceType, q.Resources[0].ResourceName
-		for _, config := range q.Resources[0].Configs {
-			if config.Op != kmsg.IncrementalAlterConfigOpDelete {
-				text := "broker " + r.ResourceName + " is the controller alone: it has no settings that could be made, " + config.Name + " for one"
-				r.ErrorCode, r.ErrorMessage = int16(model.ErrInvalidRequest), &text
-			}
-		}
 		out.Resources = append(out.Resources, r)
 		return out
 	}

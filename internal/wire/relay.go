@@ -26,9 +26,8 @@ type Relay struct {
 }
 
 // relayed are the keys that are handed on. FindCoordinator, InitProducerId; ACLs:
-// describe, create, delete; configs: describe, alter, alter incrementally;
-// client quotas: describe, alter; SCRAM users: describe.
-var relayed = []int16{10, 22, 29, 30, 31, 32, 33, 44, 48, 49, 50}
+// describe, create, delete; configs, client quotas, SCRAM users: describe.
+var relayed = []int16{10, 22, 29, 30, 31, 32, 48, 50}
 
 const (
 	relayTimeout = 30 * time.Second // to connect, and then for an answer

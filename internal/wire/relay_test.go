@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kstate/internal/configs"
 	"kstate/model"
 )
 
@@ -100,8 +101,9 @@ func TestRelay(t *testing.T) {
 func TestOwnConfigs(t *testing.T) {
 	ts := newTestServer(t, func(o *ServerOptions) {
 		o.Cluster = func() Cluster { return Cluster{Self: &model.Broker{ID: 1000}} }
+		o.Configs = &configs.Admin{}
 		o.Relay = &Relay{
-			Versions: func() map[int16]model.VersionRange { return map[int16]model.VersionRange{32: {Max: 4}, 44: {Max: 1}} },
+			Versions: func() map[int16]model.VersionRange { return map[int16]model.VersionRange{32: {Max: 4}} },
 			Dial:     func(context.Context, string) (net.Conn, error) { return nil, errors.New("handed on") },
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kstate/internal/acl"
+	"kstate/internal/configs"
 	"kstate/internal/handshake"
 	"kstate/model"
 )
@@ -30,7 +31,11 @@ type ServerOptions struct {
 	Quota func(user, clientID string) (from string, rate float64)
 	// Rules say who may do what, as of now. Nil, or what it returns: everybody may
 	// do everything. It returns at once.
-	Rules         func() *acl.Set
+	Rules func() *acl.Set
+	// Configs changes settings, quotas and SCRAM users; nil: they are not changed here.
+	Configs *configs.Admin
+	// BrokerConfig are a broker's settings by which topics are told what holds for them.
+	BrokerConfig  map[string]string
 	NextID        func() uint64 // numbers for Asked, unique in the process; default 1, 2, ...
 	OnFailure     func(from string, _ error)
 	MaxFrame      int           // bytes; default MaxFrameSize
@@ -83,7 +88,11 @@ func NewServer(opt ServerOptions) *Server {
 	}
 	s := &Server{opt: opt, apis: map[int16]api{}, pending: map[uint64]*question{},
 		listeners: map[net.Listener]bool{}, conns: map[*serverConn]bool{}, stopping: make(chan struct{})}
-	for _, a := range served() {
+	apis := served()
+	if opt.Configs != nil {
+		apis = append(apis, configAPIs()...)
+	}
+	for _, a := range apis {
 		s.apis[a.key] = a
 	}
 	return s
