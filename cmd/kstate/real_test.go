@@ -64,6 +64,7 @@ func TestRealObserveAndStateBesideKafka(t *testing.T) {
 	t.Logf("kstate state: %d of %d steps as recorded; %s", len(golden)-len(diffs), len(golden), follower)
 	silentController(t, c, p, headless)
 	headless.end()
+	administered(t, c)
 }
 
 // stateAsStep is what kstate state --json says, in the form of the recordings.
