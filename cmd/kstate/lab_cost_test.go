@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -94,6 +95,19 @@ func bestOf(n int, figure func(labCost) int64, run func() labCost) labCost {
 	return best
 }
 
+// The same cluster copied from a ZooKeeper: what reading it adds is printed, and
+// that all of it comes is what counts.
+func TestCostOfALargeFork(t *testing.T) {
+	needCost(t)
+	addr := serve(t, largeLab(true))
+	c := runLabRole(t, "lab 0 0 fork:"+addr)
+	t.Logf("a copy of %d brokers and %d partitions: online after %d ms, told after %d ms, %d ms of CPU, peak %d MB (aim %d, limit %d)", labBrokers,
+		labTopics*labPartitions, c.OnlineMillis, c.WholeMillis, c.CPUMillis, c.PeakMB, labPeakMB, 2*labPeakMB)
+	if c.PeakMB > 2*labPeakMB {
+		t.Errorf("a large copy takes %d MB, more than twice the %d that it should", c.PeakMB, labPeakMB)
+	}
+}
+
 func needCost(t *testing.T) {
 	t.Helper()
 	if os.Getenv("KSTATE_COST") != "1" {
@@ -155,8 +169,15 @@ func labRole(w, h int, file string) error {
 	}
 	opt := lab.Options{Brokers: 3, TickTime: 2 * time.Second}
 	if w == 0 {
-		inv := &invocation{command: named(commands(), "lab"), given: map[string][]string{"tree": {file}}}
-		if opt.Znodes, err = labTree(inv); err != nil {
+		inv := &invocation{ctx: context.Background(), command: named(commands(), "lab"), console: console{err: os.Stderr}}
+		if addr, ok := strings.CutPrefix(file, "fork:"); ok {
+			inv.given = map[string][]string{"fork": {addr}, "read-rate": {"0"}}
+			opt.Znodes, _, err = fork(inv)
+		} else {
+			inv.given = map[string][]string{"tree": {file}}
+			opt.Znodes, err = labTree(inv)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,9 @@ func rehearse(t *testing.T, c *realkafka.Cluster) {
 		return idle(f) && f.Controller.Self && f.View.PartitionCounts[model.OnlinePartition] == 3 && !f.View.IsLive(3)
 	})
 	d.do(model.DeleteTopic{Topic: "clicks"})
-	d.await("broker 3 holds the deletion", func(f *model.Frame) bool { return idle(f) && f.View.IneligibleReason("clicks") == model.OfflineReplicas })
+	d.await("broker 3 holds the deletion", func(f *model.Frame) bool {
+		return idle(f) && f.View.IneligibleReason("clicks") == model.OfflineReplicas
+	})
 	d.do(model.StartBroker{Broker: 3})
 	d.await("the topic is gone from the copy", func(f *model.Frame) bool {
 		return idle(f) && f.View.TopicsToBeDeleted.Len() == 0 && !f.View.KnowsTopic("clicks")
