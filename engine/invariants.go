@@ -26,9 +26,11 @@ type Invariants struct {
 	batch   *model.OpenBatch
 	phase   model.RequestKind // of the flush at work
 	started map[model.Replica]bool
-	deleted map[string]bool // topics whose znode the controller deleted in this event
-	told    map[string]bool // paths of which this event was told that they do not exist
-	markers []string        // seen in this event
+	deleted map[string]bool               // topics whose znode the controller deleted in this event
+	told    map[string]bool               // paths of which this event was told that they do not exist
+	markers []string                      // seen in this event
+	ran     bool                          // for the role, in this event
+	moving  map[model.TopicPartition]bool // whose leader a reassignment looked at in this event
 
 	last       map[model.TopicPartition]seen
 	records    map[model.TopicPartition][]model.LeaderAndIsr // all that were ever read or written
@@ -50,7 +52,7 @@ type seen struct {
 
 // NewInvariants watches over an engine that has not taken a step yet.
 func NewInvariants(e *Engine, read Znodes) *Invariants {
-	return &Invariants{e: e, read: read, before: e.View(), started: map[model.Replica]bool{}, deleted: map[string]bool{}, told: map[string]bool{},
+	return &Invariants{e: e, read: read, before: e.View(), started: map[model.Replica]bool{}, moving: map[model.TopicPartition]bool{}, deleted: map[string]bool{}, told: map[string]bool{},
 		last: map[model.TopicPartition]seen{}, records: map[model.TopicPartition][]model.LeaderAndIsr{},
 		unclean: map[string]bool{}, partitions: map[model.TopicPartition]model.PartitionState{}, replicas: map[model.Replica]model.ReplicaState{},
 		haunted: map[string]bool{}, floors: map[model.TopicPartition]seen{}}
@@ -60,6 +62,15 @@ func NewInvariants(e *Engine, read Znodes) *Invariants {
 func (i *Invariants) Fault(what string) {
 	if i.fault == "" {
 		i.fault = what
+	}
+}
+
+// Mended announces that the memory was reset, by a resignation: what an earlier
+// fault left in it is gone. With Config.ClearBatches off, leftovers of
+// the batches are not.
+func (i *Invariants) Mended() {
+	if i.e.cfg.ClearBatches {
+		i.fault = ""
 	}
 }
 
@@ -76,9 +87,10 @@ func (i *Invariants) Took(s model.Step, r model.Result) {
 	switch s := s.(type) {
 	case *model.Begin:
 		i.event = s.Event.Event
-		i.markers, i.batch = nil, nil
+		i.markers, i.batch, i.ran = nil, nil, false
 		clear(i.deleted)
 		clear(i.told)
+		clear(i.moving)
 	case *model.End:
 		i.ended()
 	case *model.OpenBatch:
@@ -150,6 +162,7 @@ func (i *Invariants) elected(s *model.Elect) {
 	list := v.Assignment(tp).Replicas
 	switch verdict.Strategy {
 	case model.ReassignStrategy:
+		i.moving[tp] = true
 		list = v.Assignment(tp).Target()
 	case model.PreferredStrategy:
 		list = list[:min(1, len(list))]
@@ -252,6 +265,7 @@ func (i *Invariants) called(c *model.Call, r model.Result) {
 		i.breaks(12, "%s under fence %d, the epoch's is %d", c, c.Epoch, i.e.ctx.EpochZkVersion)
 	}
 	if c.Purpose == "controller_epoch" { // states are set directly when a controller starts
+		i.ran = true
 		clear(i.partitions)
 		clear(i.replicas)
 	}
@@ -299,6 +313,9 @@ func (i *Invariants) answered(c *model.Call, op *model.Op, r *model.OpResult) {
 			i.unclean[model.ParsePath(op.Path).Name], _ = EffectiveUnclean(i.e.cfg.BrokerConfig, nil)
 		}
 		return
+	}
+	if op.Kind == model.OpDelete {
+		i.told[op.Path] = true // what is there later was made by somebody else
 	}
 	if op.Kind.Writes() && c.Fenced {
 		if _, stat, present := i.read(model.ControllerEpochPath); present && stat.Version != c.Epoch {
@@ -424,7 +441,7 @@ func states(v *model.View) (map[model.TopicPartition]model.PartitionState, map[m
 func (i *Invariants) ended() {
 	after := i.e.View()
 	ps, rs := states(after)
-	if after.Epoch == i.before.Epoch {
+	if after.Epoch == i.before.Epoch && !i.ran { // a term that was not undone leaves its states to an attempt that is lost
 		for tp, s := range ps {
 			if was, known := i.partitions[tp]; was != s && (known || s != model.NonExistentPartition) {
 				i.breaks(1, "%s is in %s, but was moved to %q", tp, s, was)

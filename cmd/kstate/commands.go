@@ -20,6 +20,7 @@ func commands() []command {
 		topicsListCommand(),
 		topicsDescribeCommand(),
 	}, topicsChangeCommands(), []command{
+		simCommand(),
 		failoverCommand(),
 		electPreviewCommand(),
 		electRunCommand(),

@@ -69,6 +69,7 @@ type Options struct {
 
 	Clock  func() int64 // ms since 1970; nil: the wall clock
 	Paused bool         // hold at the first step
+	Begun  bool         // the engine has been at work before: it has had its Started
 }
 
 const (
@@ -182,6 +183,9 @@ func (s *Session) begin() {
 	s.faults.mu.Unlock()
 	s.asideAt = map[uint64]model.Step{}
 	s.opt.Journal.Engine(s.opt.Clock(), Settings(s.opt.Engine.Config()))
+	if s.opt.Begun {
+		return
+	}
 	started := &model.Started{}
 	if s.opt.SessionID != nil {
 		started.Session = s.opt.SessionID()

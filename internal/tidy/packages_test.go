@@ -52,7 +52,7 @@ var packages = map[string]rule{
 	"internal/lab":          {own: []string{"model", "internal/lab/zkserver", "internal/lab/broker"}, modules: []string{kmsg}},
 	"internal/lab/zkserver": {own: []string{"model"}},
 	"internal/lab/broker":   {own: []string{"model"}, modules: []string{kmsg, zookeeper}},
-	"internal/lab/sim": {own: []string{"model", "engine", "internal/debugger", "internal/journal", "internal/wire",
+	"internal/lab/sim": {own: []string{"model", "engine", "internal/debugger", "internal/journal", "internal/standin", "internal/wire",
 		"internal/lab", "internal/lab/zkserver", "internal/lab/broker"}, modules: []string{kmsg}},
 	"internal/lab/script": {own: []string{"model", "engine", "internal/debugger", "internal/journal", "internal/wire",
 		"internal/lab", "internal/lab/zkserver", "internal/lab/broker"}, modules: []string{kmsg}},

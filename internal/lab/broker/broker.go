@@ -43,7 +43,7 @@ type run struct {
 	sending  bool // proposals are on their way
 	link     *link
 	isr      announcements
-	lagCheck map[model.TopicPartition]time.Time
+	lagCheck Lags
 }
 
 // ID is the broker's id.
@@ -58,7 +58,7 @@ func (r *run) alive() bool { return r.b.run == r }
 // is up; the context bounds the start only.
 // Kafka: KafkaServer.startup.
 func (b *Broker) Start(ctx context.Context) error {
-	r := &run{b: b, isr: announcements{lastSent: b.c.clock.Now()}, conns: map[*serverConn]struct{}{}, outgoing: map[net.Conn]struct{}{}, lagCheck: map[model.TopicPartition]time.Time{}}
+	r := &run{b: b, isr: announcements{lastSent: b.c.clock.Now()}, conns: map[*serverConn]struct{}{}, outgoing: map[net.Conn]struct{}{}, lagCheck: Lags{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	first := make(chan error, 1)
 	var err error
@@ -250,20 +250,6 @@ func (r *run) settle() {
 			r.b.c.spawn(r.writeProposals)
 		}
 	}
-}
-
-// checkLag takes laggards out of the ISR now or when they are due.
-func (r *run) checkLag(tp model.TopicPartition) {
-	c := r.b.c
-	next := r.replicas.shrink(c.clock.Now(), tp, r.b.set.ReplicaLagTime)
-	if at, ok := r.lagCheck[tp]; next.IsZero() || ok && !at.After(next) {
-		return
-	}
-	r.lagCheck[tp] = next
-	r.later(next.Sub(c.clock.Now()), func() {
-		delete(r.lagCheck, tp)
-		r.checkLag(tp)
-	})
 }
 
 // FailLogDir makes a log directory (a path from Snapshot) fail: its replicas are

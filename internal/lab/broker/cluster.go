@@ -260,21 +260,9 @@ func (c *Cluster) running() func(func(*Broker) bool) {
 
 // review tells the leader of a partition which of its followers fetch.
 func (c *Cluster) review(tp model.TopicPartition) {
-	now := c.clock.Now()
+	x := Replication{Now: c.clock.Now, CatchUp: c.catchUp, Fetches: c.fetches}
 	for l := range c.running() {
-		p := l.run.replicas.leads(tp)
-		if p == nil {
-			continue
-		}
-		for _, id := range p.replicas {
-			on := c.fetches(id, tp, l.id, p.leaderEpoch)
-			session, in := l.run.replicas.fetches(now, tp, id, on, func() time.Duration { return c.catchUp(id) })
-			if in > 0 {
-				l.run.later(in, func() { l.run.replicas.caughtUp(c.clock.Now(), tp, id, session) })
-			}
-		}
-		l.run.replicas.expand(p)
-		l.run.checkLag(tp)
+		x.Review(l.run.replicas, l.run.lagCheck, l.set.ReplicaLagTime, tp, l.run.later)
 	}
 }
 
