@@ -66,10 +66,10 @@ func (i *Invariants) Fault(what string) {
 }
 
 // Mended announces that the memory was reset, by a resignation: what an earlier
-// fault left in it is gone. With Config.ClearBatches off, leftovers of
+// fault left in it is gone. With Mends.ClearBatches off, leftovers of
 // the batches are not.
 func (i *Invariants) Mended() {
-	if i.e.cfg.ClearBatches {
+	if i.e.cfg.Mend.ClearBatches {
 		i.fault = ""
 	}
 }
@@ -133,7 +133,8 @@ func (i *Invariants) movedPartition(s *model.MovePartition) {
 	if !slices.Contains(partitionMoves[s.From], s.To) {
 		i.breaks(1, "%s", s)
 	}
-	if was, known := i.partitions[s.TopicPartition]; known && was != s.From {
+	forgotten := i.e.cfg.Mend.GhostStates && s.From == model.NonExistentPartition // with a topic that was deleted from outside
+	if was, known := i.partitions[s.TopicPartition]; known && was != s.From && !forgotten {
 		i.breaks(1, "%s, but it was in %s", s, was)
 	}
 	i.partitions[s.TopicPartition] = s.To
@@ -146,7 +147,8 @@ func (i *Invariants) movedReplica(s *model.MoveReplica) {
 	if s.From == model.ReplicaDeletionSuccessful && s.To != model.NonExistentReplica {
 		i.breaks(22, "%s", s)
 	}
-	if was, known := i.replicas[s.Replica]; known && was != s.From {
+	forgotten := i.e.cfg.Mend.GhostStates && s.From == model.NonExistentReplica
+	if was, known := i.replicas[s.Replica]; known && was != s.From && !forgotten {
 		i.breaks(1, "%s, but it was in %s", s, was)
 	}
 	i.replicas[s.Replica] = s.To

@@ -45,9 +45,9 @@ Exit code 2: a seed failed.`,
 			{name: "seeds", kind: isNumber, least: 1, most: 10_000_000, value: "N", usage: "play N seeds (default 100)"},
 			{name: "from", kind: isNumber, value: "S", usage: "the first of them (default 1)"},
 			{name: "seed", kind: isNumber, value: "S", usage: "play this seed alone, and leave its trace"},
-			{name: "steps", kind: isNumber, least: 1, value: "MAX", usage: fmt.Sprintf("a seed fails that is not at rest after so many steps of its controllers (default %d)", sim.DefaultSteps)},
+			{name: "max-steps", kind: isNumber, least: 1, value: "MAX", usage: fmt.Sprintf("a seed fails that is not at rest after so many steps of its controllers (default %d)", sim.DefaultSteps)},
 			{name: "plant", kind: isWord, words: plants, value: "BUG", usage: "play with a bug between engine and cluster, to see that it is found: " + strings.Join(plants, ", ")},
-			{name: "out", kind: isDir, value: "DIR", usage: "where traces and recordings go (default: here)"},
+			{name: "traces", kind: isDir, value: "DIR", usage: "where traces and recordings go (default: here)"},
 			{name: "workers", kind: isNumber, least: 1, most: 1024, value: "N", usage: "seeds at a time (default: as many as there are processors)"},
 			{name: "json", usage: "write JSON: one object with the figures and the failures"},
 			{name: "dashboard", usage: "with --seed: open the controller in the dashboard, held shortly before the step that failed, else at its first"},
@@ -59,7 +59,7 @@ Exit code 2: a seed failed.`,
 }
 
 func runSim(inv *invocation) error {
-	opt := sim.Options{Seed: uint64(inv.number("from", 1)), Steps: inv.number("steps", 0), Plant: sim.Plant(inv.text("plant"))}
+	opt := sim.Options{Seed: uint64(inv.number("from", 1)), Steps: inv.number("max-steps", 0), Plant: sim.Plant(inv.text("plant"))}
 	switch {
 	case inv.has("seed") && (inv.has("seeds") || inv.has("from")):
 		return inv.misuse("--seed names the one seed that is played: without --seeds and --from")
@@ -145,8 +145,8 @@ func (r *simRun) again(seed uint64, more string) string {
 	if r.opt.Plant != sim.NoPlant {
 		c += " --plant " + string(r.opt.Plant)
 	}
-	if r.inv.has("steps") {
-		c += " --steps " + r.inv.text("steps")
+	if r.inv.has("max-steps") {
+		c += " --max-steps " + r.inv.text("max-steps")
 	}
 	return c
 }
@@ -154,7 +154,7 @@ func (r *simRun) again(seed uint64, more string) string {
 // trace plays a seed once more, and writes down everything that happens and what
 // one controller learns and does; it returns the files.
 func (r *simRun) trace(seed uint64, controller int32) []string {
-	name := filepath.Join(r.inv.text("out"), fmt.Sprintf("kstate-sim-%d", seed))
+	name := filepath.Join(r.inv.text("traces"), fmt.Sprintf("kstate-sim-%d", seed))
 	file, err := os.Create(name + ".txt")
 	if err != nil {
 		r.err = fmt.Errorf("the trace of seed %d: %w", seed, err)

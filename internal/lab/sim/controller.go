@@ -60,7 +60,7 @@ func (c *controller) config() engine.Config {
 	p := &c.s.plan
 	cfg := engine.DefaultConfig(c.id)
 	cfg.IBP, cfg.DeleteTopicEnable, cfg.AutoRebalance, cfg.ImbalanceCheckInterval = p.ibp, p.deletion, p.balancer, p.balancerEvery
-	cfg.ClearBatches = p.clearBatches
+	cfg.Mend = engine.Mends{ClearBatches: p.clearBatches, GhostStates: p.mendGhosts, HalfDeletedTopics: p.mendHalves}
 	if p.unclean {
 		cfg.BrokerConfig = map[string]string{"unclean.leader.election.enable": "true"}
 	}

@@ -230,14 +230,23 @@ func (f *flight) lost() {
 			f.got[u] = true
 		} else if at != 0 {
 			f.replyAt[u] = 0
-			op := &f.call.Ops[f.units[u][0]]
-			if op.Kind.Writes() {
-				f.x.s.stats.fault(LostAfter)
-			}
-			if op.Kind == model.OpCreate {
-				f.x.owner.excuse(creationLost, model.ParsePath(op.Path).Topic)
-			}
+			f.forgot(&f.call.Ops[f.units[u][0]])
 		}
+	}
+}
+
+// forgot: an op was done, and its answer is lost.
+func (f *flight) forgot(op *model.Op) {
+	c := f.x.owner
+	if op.Kind.Writes() {
+		c.s.stats.fault(LostAfter)
+	}
+	ref := model.ParsePath(op.Path)
+	switch {
+	case op.Kind == model.OpCreate:
+		c.excuse(creationLost, ref.Topic)
+	case op.Kind == model.OpSet && ref.Kind == model.PartitionStateZnode && c.excuses != nil:
+		c.excuses[ref.Topic] = changeLost
 	}
 }
 

@@ -405,6 +405,7 @@ const (
 	leaderDropped  = "a reassignment dropped the leader, which is not replaced"
 	leftoverMark   = "an ineligible mark outlived the topic that it was for (Q3)"
 	earlierLeader  = "a leader of an earlier topic wrote its ISR into the new topic's state"
+	changeLost     = "the answer to an ISR change was lost, which a reassignment waited for"
 	creationLost   = "the answer to a creation was lost (Q5)"
 )
 

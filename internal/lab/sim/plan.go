@@ -49,7 +49,9 @@ type plan struct {
 	deletion, balancer   bool
 	unclean              bool
 	balancerEvery        int64 // ms
-	clearBatches         bool
+	clearBatches         bool  // and the other mends of Kafka's known faults
+	mendGhosts           bool
+	mendHalves           bool
 	faults               []Fault // those that may happen
 	faultEvery           int64   // µs between two faults, on average
 	actEvery             int64   // µs between two actions of operators, on average
@@ -67,7 +69,7 @@ func draw(r *rand.Rand) plan {
 	one := func(of ...int64) int64 { return of[r.IntN(len(of))] }
 	p := plan{controllers: 2, brokers: 1 + r.IntN(6), topics: 1 + r.IntN(5), partitions: 1 + r.IntN(4), logDirs: 1 + r.IntN(3),
 		ibp: protocols[r.IntN(len(protocols))], deletion: r.IntN(12) > 0, balancer: r.IntN(3) == 0, unclean: r.IntN(4) == 0,
-		balancerEvery: one(5_000, 20_000, 60_000), clearBatches: r.IntN(8) > 0,
+		balancerEvery: one(5_000, 20_000, 60_000), clearBatches: r.IntN(8) > 0, mendGhosts: r.IntN(4) == 0, mendHalves: r.IntN(4) == 0,
 		faultEvery: one(500_000, 2*second, 8*second), actEvery: one(500_000, 2*second, 5*second),
 		busy: one(30, 60, 120) * second, latency: one(200, 1_000, 10_000, 40_000), sessionTimeout: one(4, 6, 18) * second, catchUp: one(0, 1, 8) * second}
 	p.replication = 1 + r.IntN(min(4, p.brokers))
@@ -105,8 +107,8 @@ func (p *plan) String() string {
 	for _, f := range p.faults {
 		names = append(names, string(f))
 	}
-	return fmt.Sprintf("%d controllers, %d brokers of %d log dirs, %d topics of up to %d partitions x %d, inter-broker protocol %s,%s%s%s%s latency %d µs, session %d s, %d s of faults: %s",
+	return fmt.Sprintf("%d controllers, %d brokers of %d log dirs, %d topics of up to %d partitions x %d, inter-broker protocol %s,%s%s%s%s%s%s latency %d µs, session %d s, %d s of faults: %s",
 		p.controllers, p.brokers, p.logDirs, p.topics, p.partitions, p.replication, p.ibp,
-		on("deletion", p.deletion), on("balancer", p.balancer), on("unclean", p.unclean), on("batches-cleared", p.clearBatches),
+		on("deletion", p.deletion), on("balancer", p.balancer), on("unclean", p.unclean), on("clear-batches", p.clearBatches), on("ghost-states", p.mendGhosts), on("half-deleted-topics", p.mendHalves),
 		p.latency, p.sessionTimeout/second, p.busy/second, strings.Join(names, ", "))
 }
