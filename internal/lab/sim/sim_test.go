@@ -25,7 +25,7 @@ func sweep(t *testing.T, from uint64, n int) Stats {
 }
 
 func TestSeedsHold(t *testing.T) {
-	n := 40
+	n := 30
 	if testing.Short() {
 		n = 8
 	}
@@ -58,20 +58,26 @@ func traceHash(from uint64, n int) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-const hashedSeeds = 20
+// hashedSeeds is how many; fewer if the tests are to be short.
+func hashedSeeds() int {
+	if testing.Short() {
+		return 5
+	}
+	return 20
+}
 
 // The same seeds give the same bytes: again in this process, and in another one
 // with one processor.
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	if os.Getenv("KSTATE_SIM_HASH") != "" {
-		fmt.Printf("hash %s\n", traceHash(1, hashedSeeds))
+		fmt.Printf("hash %s\n", traceHash(1, hashedSeeds()))
 		return
 	}
-	want := traceHash(1, hashedSeeds)
-	if got := traceHash(1, hashedSeeds); got != want {
-		t.Errorf("the second time %d seeds gave other bytes", hashedSeeds)
+	want := traceHash(1, hashedSeeds())
+	if got := traceHash(1, hashedSeeds()); got != want {
+		t.Errorf("the second time %d seeds gave other bytes", hashedSeeds())
 	}
-	cmd := exec.Command(os.Args[0], "-test.run", "^TestTheSameSeedGivesTheSameBytes$", "-test.count=1")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestTheSameSeedGivesTheSameBytes$", "-test.count=1", fmt.Sprintf("-test.short=%t", testing.Short()))
 	cmd.Env = append(os.Environ(), "KSTATE_SIM_HASH=1", "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
