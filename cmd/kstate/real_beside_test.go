@@ -75,7 +75,7 @@ func (b *beside) awaitSaid(limit time.Duration, words string) {
 }
 
 // transitions are those printed since the last call; while they are not the
-// wanted ones, as sets, more may be on their way.
+// wanted ones, as sets, more may be on their way. With nil, those that are there.
 func (b *beside) transitions(want []realkafka.Transition) []realkafka.Transition {
 	b.t.Helper()
 	var got []realkafka.Transition
@@ -85,7 +85,7 @@ func (b *beside) transitions(want []realkafka.Transition) []realkafka.Transition
 			b.t.Fatal(err)
 		}
 		got = append(got, more...)
-		if sameSet(got, want) || time.Now().After(deadline) {
+		if want == nil || sameSet(got, want) || time.Now().After(deadline) {
 			return got
 		}
 	}
@@ -172,4 +172,42 @@ func silentController(t *testing.T, c *realkafka.Cluster, p *pane, headless *bes
 	headless.awaitSaid(time.Second, "is not answering")
 	headless.awaitSaid(time.Second, "answers again")
 	events.end()
+}
+
+// newTerm ends the controller's broker in order: what it does on its way, and
+// what the next controller does when it takes over, is told as Kafka logs it.
+func newTerm(t *testing.T, c *realkafka.Cluster, headless *beside) {
+	t.Helper()
+	var files []string
+	for _, id := range c.IDs() {
+		files = append(files, c.LogPath(id))
+	}
+	log := realkafka.FollowLogs(files...)
+	if _, err := log.Next(); err != nil { // what was before
+		t.Fatal(err)
+	}
+	headless.transitions(nil)
+	old := c.ControllerID()
+	c.TermBroker(old)
+	headless.awaitSaid(60*time.Second, "the controller of epoch 2 is followed")
+	var want, got []realkafka.Transition
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		more, err := log.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, more...)
+		if more, err = headless.log.Next(); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, more...)
+		if sameSet(got, want) && len(want) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("after controller %d went, observe told\n%v\nand Kafka logged\n%v", old, got, want)
+			return
+		}
+	}
+	t.Logf("%d transitions of a new term, as Kafka logged them", len(want))
 }

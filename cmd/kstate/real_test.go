@@ -63,6 +63,7 @@ func TestRealObserveAndStateBesideKafka(t *testing.T) {
 	}
 	t.Logf("kstate state: %d of %d steps as recorded; %s", len(golden)-len(diffs), len(golden), follower)
 	silentController(t, c, p, headless)
+	newTerm(t, c, headless)
 	headless.end()
 	administered(t, c)
 }

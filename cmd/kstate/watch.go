@@ -16,12 +16,13 @@ func watchCommand() command {
 		summary: "what happens on a live cluster, one JSON object a line",
 		detail: `Every object has type, at (ms since 1970), zxid (the newest transaction seen by then) and what. By type:
 znode: what is created, changed, deleted or unreadable; path, version, and topic, partition, broker, leader, isr, leader_epoch where they apply.
-transition: what is partition or replica; topic, partition, broker, from, to, reason, evidence (observed, inferred).
+transition: what is partition or replica; topic, partition, broker, from, to, reason, evidence (observed, inferred, diverged).
 diverged: the controller did something else than was expected; subject, topic, evidence diverged.
 deletion: state is queued, running, waiting, retrying, done, refused or withdrawn; topic, reason, blocked_by, evidence.
 controller: who holds the role; status, controller, controller_epoch.
 not_answering: what is on or off; reason is what the controller has not taken up.
-connection: what is lost or synced. notice: anything else.
+connection: what is lost or synced.
+following: what is on or off; only while the controller is followed are there transitions. notice: anything else.
 It ends by Ctrl-C, or when nobody reads any more. It writes nothing to the cluster.`,
 		flags: zookeeperFlags(),
 		run:   runWatch,

@@ -1,6 +1,9 @@
 package observe
 
 import (
+	"slices"
+
+	"kstate/internal/shadow"
 	"kstate/model"
 )
 
@@ -13,6 +16,7 @@ const (
 	NotAnsweringEvent = "not_answering" // what: on, off
 	DeletionEvent     = "deletion"      // how far the deletion of a topic has come
 	ConnectionEvent   = "connection"    // what: lost, synced
+	FollowingEvent    = "following"     // what: on, off: only while it is on are there transitions
 	NoticeEvent       = "notice"        // anything else that the operator is told
 )
 
@@ -49,6 +53,15 @@ func evidence(inferred bool) string {
 		return "inferred"
 	}
 	return "observed"
+}
+
+// evidenceOf is that of a transition: what concerns a partition of which the
+// controller did something else than was expected counts as diverged.
+func (o *Observer) evidenceOf(r *model.Record, tp model.TopicPartition) string {
+	if r.Inferred && slices.ContainsFunc(o.following.status.Diverged, func(d shadow.Divergence) bool { return d.Subject == tp.String() }) {
+		return "diverged"
+	}
+	return evidence(r.Inferred)
 }
 
 // tell hands an event to who listens.
@@ -96,14 +109,16 @@ func (o *Observer) tellRecord(r *model.Record) {
 	if o.opt.Told == nil {
 		return
 	}
-	e := Event{Type: TransitionEvent, At: r.At, Evidence: evidence(r.Inferred)}
+	e := Event{Type: TransitionEvent, At: r.At}
 	switch m := r.Step.(type) {
 	case *model.MovePartition:
+		e.Evidence = o.evidenceOf(r, m.TopicPartition)
 		e.What, e.Topic, e.Partition, e.From, e.To, e.Reason = "partition", m.Topic, &m.Partition, m.From.String(), m.To.String(), m.Reason
 		if m.Leadership != nil {
 			e.Leader, e.ISR, e.Epoch = &m.Leadership.Leader, m.Leadership.ISR, &m.Leadership.LeaderEpoch
 		}
 	case *model.MoveReplica:
+		e.Evidence = o.evidenceOf(r, m.TopicPartition)
 		e.What, e.Topic, e.Partition, e.Broker, e.From, e.To, e.Reason = "replica", m.Topic, &m.Partition, &m.Broker, m.From.String(), m.To.String(), m.Reason
 	default:
 		return

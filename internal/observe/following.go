@@ -70,6 +70,13 @@ func (o *Observer) heed() {
 		o.following.term = status.Epoch
 		o.notice(model.Info, fmt.Sprintf("the controller of epoch %d is followed: what is inferred is marked ~", status.Epoch))
 	}
+	if was := o.following.status; status.Following != was.Following {
+		e := Event{Type: FollowingEvent, At: time.Now().UnixMilli(), What: "on", Term: &status.Epoch}
+		if !status.Following {
+			e.What, e.Reason = "off", status.Why
+		}
+		o.tell(e)
+	}
 	o.following.status, o.dirty = status, true
 	for i := range news.Records {
 		r := &news.Records[i]

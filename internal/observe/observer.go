@@ -202,7 +202,7 @@ func (o *Observer) whole(now int64) {
 		o.silence.begin(o.survey)
 		o.deletions.begin(o, now)
 	}
-	o.silence.takeover(partitionsOf(o.survey.View()), now)
+	o.silence.moved = now
 	o.tellController(now)
 }
 

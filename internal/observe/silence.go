@@ -28,8 +28,7 @@ const (
 type silence struct {
 	limit     time.Duration
 	questions map[string]int64 // what was not taken up, in words; since when, ms
-	moved     int64            // when the controller last did something
-	patience  int64            // ms added after a takeover
+	moved     int64            // when the controller last did something; after a takeover, when it should begin to
 	requests  map[string]bool  // paths of notifications and admin znodes that lie there
 	fresh     map[string]bool  // topics that may have partitions without a state znode
 	alert     string           // as it is shown; empty: it answers
@@ -43,6 +42,7 @@ func newSilence() silence {
 // seen notes a change: a question, or a trace of the controller at work. was is
 // the partition's record before it.
 func (s *silence) seen(ref model.ZnodeRef, z *model.Znode, was, now *model.LeaderIsrAndControllerEpoch, at int64) {
+	at = max(at, s.moved)
 	switch ref.Kind {
 	case model.IsrChangeZnode, model.LogDirEventZnode, model.PreferredReplicaElectionZnode:
 		if z.Missing {
@@ -73,7 +73,7 @@ func (s *silence) seen(ref model.ZnodeRef, z *model.Znode, was, now *model.Leade
 
 // takeover gives a new controller time.
 func (s *silence) takeover(partitions int, at int64) {
-	s.moved, s.patience = at, int64(partitions/slowPartitions)*1000
+	s.moved = at + int64(partitions/slowPartitions)*1000
 }
 
 // begin finds the questions of the first picture.
@@ -152,7 +152,7 @@ func (o *Observer) hearSilence(now int64) {
 			since = now
 		}
 		open[q] = since
-		if since = max(since, s.moved) + s.patience; since < oldest {
+		if since = max(since, s.moved); since < oldest {
 			oldest = since
 		}
 		list = append(list, q)

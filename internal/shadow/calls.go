@@ -16,13 +16,17 @@ const phantomPath = model.IsrChangeNotificationPath + "/isr_change_9999999999"
 // refusal is how a write is answered that the controller did not do.
 const refusal = model.CodeNoAuth
 
+// divergencesTold of one call: they have one cause.
+const divergencesTold = 20
+
 // await is a call whose writes wait for the controller's.
 type await struct {
 	call    *model.Call
 	results []model.OpResult
-	left    []int // ops without a result
-	since   int64 // when the last result came
-	seen    bool  // a write came
+	left    map[string][]int // ops without a result, by path
+	fresh   []string         // paths that changed since it was last looked
+	since   int64            // when the last result came
+	seen    bool             // a write came
 }
 
 // call answers reads at once, and writes when the controller has done them.
@@ -47,10 +51,15 @@ func (f *follower) call(c *model.Call) {
 		f.settle(model.Result{Ops: results})
 		return
 	}
-	f.await = &await{call: c, results: results, since: f.now}
+	w := &await{call: c, results: results, since: f.now, left: map[string][]int{}}
 	for i := range c.Ops {
-		f.await.left = append(f.await.left, i)
+		path := c.Ops[i].Path
+		w.left[path] = append(w.left[path], i)
+		if len(w.left[path]) == 1 {
+			w.fresh = append(w.fresh, path)
+		}
 	}
+	f.await = w
 }
 
 // elected gives the engine the role that the controller holds.
@@ -141,17 +150,21 @@ func (f *follower) answerAwaited() bool {
 		return true
 	}
 	w := f.await
-	left := w.left[:0]
-	for _, i := range w.left {
-		r, ok := f.match(&w.call.Ops[i])
-		if !ok {
-			left = append(left, i)
-			continue
+	fresh := w.fresh
+	w.fresh = nil
+	for _, path := range fresh {
+		for list := w.left[path]; len(list) > 0; list = w.left[path] {
+			r, ok := f.match(&w.call.Ops[list[0]])
+			if !ok {
+				break
+			}
+			w.results[list[0]], w.since, w.seen = r, f.now, true
+			if w.left[path] = list[1:]; len(list) == 1 {
+				delete(w.left, path)
+			}
 		}
-		w.results[i], w.since, w.seen = r, f.now, true
 	}
-	w.left = left
-	if len(left) > 0 {
+	if len(w.left) > 0 {
 		limit := w.since + awaitMillis
 		if f.suspect {
 			limit = w.since + silentMillis
@@ -172,10 +185,14 @@ func (f *follower) answerAwaited() bool {
 
 // abandon refuses what did not come.
 func (f *follower) abandon(w *await) {
-	for n, i := range w.left {
+	n := 0
+	for i := range w.call.Ops {
 		op := &w.call.Ops[i]
+		if !slices.Contains(w.left[op.Path], i) {
+			continue
+		}
 		w.results[i] = model.OpResult{Code: refusal}
-		if n < 20 {
+		if n++; n <= divergencesTold {
 			ref := model.ParsePath(op.Path)
 			subject := op.Path
 			if ref.Kind == model.PartitionStateZnode {

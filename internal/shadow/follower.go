@@ -125,6 +125,9 @@ func (f *follower) queue(c Change) {
 	if z := f.tree.find(c.Znode.Path); z != nil {
 		known = z.czxid
 	}
+	if f.await != nil {
+		f.await.fresh = append(f.await.fresh, c.Znode.Path)
+	}
 	if p := f.changes.add(c, known, f.now); isRole(p.ref.Kind) {
 		f.roles++
 	}
@@ -146,6 +149,10 @@ func (f *follower) enter(p *pending) {
 	f.changes.take(p)
 	if isRole(p.ref.Kind) {
 		f.roles--
+	}
+	if p.ref.Kind == model.DeleteTopicZnode && p.Znode.Missing { // the next topic of that name is another
+		delete(f.doubted, p.ref.Topic)
+		delete(f.early, p.ref.Topic)
 	}
 	f.apply(p.Change)
 }

@@ -246,7 +246,6 @@ func (f *follower) adopt(p *pending) {
 	case p.Znode.Missing && p.ref.Kind == model.TopicZnode:
 		f.gone(v, p.ref.Topic)
 	case p.Znode.Missing && p.ref.Kind == model.DeleteTopicZnode:
-		delete(f.doubted, p.ref.Topic)
 		f.markerGone(v, p.ref.Topic)
 	case p.Znode.Missing, p.ref.Kind != model.PartitionStateZnode, v.IsQueued(p.ref.Topic):
 	default:
