@@ -44,6 +44,7 @@ func TestRealControlClients(t *testing.T) {
 	t.Run("producer", func(t *testing.T) { producesThroughChange(t, c, address) })
 	t.Run("tools", func(t *testing.T) { tools(t, c, jars, address) })
 	noneOnController(t, c)
+	t.Run("held", func(t *testing.T) { heldInDeletion(t, c) })
 }
 
 // noneOnController: every partition of every topic is led, and none is on kstate.
@@ -273,6 +274,21 @@ func tools(t *testing.T, c *realkafka.Cluster, jars *realkafka.Jars, address str
 	has(run("TopicCommand", "--create", "--topic", "tooled", "--partitions", "2", "--replication-factor", "2", "--config", "retention.ms=100000"), "Created topic tooled")
 	has(run("TopicCommand", "--alter", "--topic", "tooled", "--partitions", "4"))
 	has(run("TopicCommand", "--describe", "--topic", "tooled"), "PartitionCount: 4", "ReplicationFactor: 2", "retention.ms=100000", "Partition: 3")
+	configure := func(args ...string) string {
+		t.Helper()
+		out, err := jars.Tool(t, "", "kafka.admin.ConfigCommand", append([]string{"--bootstrap-server", address}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	has(configure("--alter", "--entity-type", "topics", "--entity-name", "tooled", "--add-config", "retention.ms=200000,cleanup.policy=compact"), "Completed updating config for topic tooled")
+	has(configure("--alter", "--entity-type", "users", "--entity-name", "tool user", "--add-config", "SCRAM-SHA-256=[iterations=8192,password=hush]"), "Completed updating config for user tool user")
+	has(configure("--alter", "--entity-type", "clients", "--entity-name", "tool client", "--add-config", "producer_byte_rate=1024"), "Completed updating config for client tool client")
+	has(configure("--describe", "--entity-type", "users", "--entity-name", "tool user"), "SCRAM-SHA-256", "iterations=8192")
+	await(t, "the setting, at a broker", func() bool {
+		return strings.Contains(configure("--describe", "--entity-type", "topics", "--entity-name", "tooled"), "retention.ms=200000")
+	})
 	has(run("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions"))
 	before, err := realkafka.Snapshot(c.Conn, c.Chroot)
 	if err != nil {

@@ -24,10 +24,11 @@ type settings struct {
 	last    int64 // the newest announcement that was looked at; -1: none
 	started bool
 	unclean bool // the default of all brokers, as last seen
+	static  bool // what holds where the default of all brokers says nothing
 }
 
-func newSettings(do func(*model.Call) model.Result, tell func(model.Stimulus), unclean bool) *settings {
-	c := &settings{do: do, tell: tell, wake: make(chan struct{}, 1), last: -1, unclean: unclean}
+func newSettings(do func(*model.Call) model.Result, tell func(model.Stimulus), unclean, static bool) *settings {
+	c := &settings{do: do, tell: tell, wake: make(chan struct{}, 1), last: -1, unclean: unclean, static: static}
 	c.signal()
 	return c
 }
@@ -115,6 +116,9 @@ func (c *settings) changed(path string) {
 		}
 	}
 	on := strings.EqualFold(strings.TrimSpace(settings[uncleanKey]), "true")
+	if _, said := settings[uncleanKey]; isDefault && !said {
+		on = c.static
+	}
 	switch {
 	case isDefault:
 		if on && !c.unclean {

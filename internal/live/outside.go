@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,7 +119,7 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	zk := opt.ZooKeeper
 	zk.OnInput = o.keeperInput
 	if opt.Configs {
-		o.settings = newSettings(func(c *model.Call) model.Result { return o.Conn.Do(c) }, opt.OnInput, opt.Unclean)
+		o.settings = newSettings(func(c *model.Call) model.Result { return o.Conn.Do(c) }, opt.OnInput, opt.Unclean, strings.EqualFold(strings.TrimSpace(opt.BrokerConfig[uncleanKey]), "true"))
 	}
 	var err error
 	if o.Conn, err = zkwatch.Dial(ctx, zk); err != nil {
@@ -219,6 +220,7 @@ func (o *Outside) Viewed(v *model.View, active bool) {
 		s.controller = o.opt.ControllerID
 	}
 	o.view.Store(s)
+	o.Server.Viewed()
 }
 
 // Perform performs one step. Only calls wait for somebody.

@@ -32,6 +32,7 @@ type Options struct {
 	Heap       string                      // of each broker, as Java's -Xmx; "" means 400m
 	ZooKeeper  string                      // host:port of one that runs; "" starts one
 	Hold       bool                        // start no broker: StartBroker does
+	Listener   string                      // NAME://HOST:PORT beside the plaintext one, of a cluster of one broker
 }
 
 // Cluster is a number of real brokers on loopback and their ZooKeeper.
@@ -140,6 +141,9 @@ func (c *Cluster) settings(id int32) map[string]string {
 		"num.network.threads":            "2",
 
 		"offsets.topic.replication.factor": "1",
+	}
+	if c.opts.Listener != "" {
+		conf["listeners"] += "," + c.opts.Listener
 	}
 	maps.Copy(conf, c.opts.BrokerConf)
 	maps.Copy(conf, c.opts.OfBroker[id])

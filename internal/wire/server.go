@@ -41,7 +41,11 @@ type ServerOptions struct {
 	MaxFrame      int           // bytes; default MaxFrameSize
 	MaxUnanswered int           // of one connection; beyond it no more is read; default 64
 	Idle          time.Duration // a connection that neither asks nor waits is closed; default 10 min
-	Handshake     time.Duration // for TLS and SASL together; default 1 min
+	// Patience is how long an answer about topics waits until the view shows what it
+	// says: a controller that is held shows nothing new, and must not hold clients
+	// for long. Default 1 s.
+	Patience  time.Duration
+	Handshake time.Duration // for TLS and SASL together; default 1 min
 }
 
 // Server takes the requests of brokers and clients. What they ask of the
@@ -57,6 +61,7 @@ type Server struct {
 	mu        sync.Mutex
 	nextID    uint64
 	pending   map[uint64]*question
+	held      map[uint64]*heldReply // replies that wait for the view
 	listeners map[net.Listener]bool
 	opened    []func() // serve a listener; not started yet
 	conns     map[*serverConn]bool
@@ -83,10 +88,13 @@ func NewServer(opt ServerOptions) *Server {
 	if opt.Idle <= 0 {
 		opt.Idle = DefaultIdle
 	}
+	if opt.Patience <= 0 {
+		opt.Patience = time.Second
+	}
 	if opt.Handshake <= 0 {
 		opt.Handshake = frameTimeout
 	}
-	s := &Server{opt: opt, apis: map[int16]api{}, pending: map[uint64]*question{},
+	s := &Server{opt: opt, apis: map[int16]api{}, pending: map[uint64]*question{}, held: map[uint64]*heldReply{},
 		listeners: map[net.Listener]bool{}, conns: map[*serverConn]bool{}, stopping: make(chan struct{})}
 	apis := served()
 	if opt.Configs != nil {
@@ -186,6 +194,12 @@ func (s *Server) forget(sc *serverConn) {
 			delete(s.pending, id)
 		}
 	}
+	for id, h := range s.held {
+		if h.question.call.conn == sc {
+			h.timer.Stop()
+			delete(s.held, id)
+		}
+	}
 }
 
 // mutation is what requests have in common that mutations are counted of; nil for
@@ -221,14 +235,15 @@ func (s *Server) ask(c *call, a api, ask model.Ask, ready chan<- reply) {
 }
 
 // Reply answers a question. When its asker has gone away, or the question was
-// answered already, nothing happens. It does not wait for the network.
+// answered already, nothing happens. It does not wait for the network. What was
+// done to topics is answered when the view shows it.
 func (s *Server) Reply(r *model.Reply) {
 	s.mu.Lock()
 	q := s.pending[r.Ask]
 	delete(s.pending, r.Ask)
 	s.mu.Unlock()
 	if q != nil {
-		q.ready <- reply{question: q, answer: r.Answer} // has room for this one
+		s.answer(r.Ask, q, r.Answer)
 	}
 }
 

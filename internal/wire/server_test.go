@@ -33,6 +33,7 @@ func newTestServer(t *testing.T, change func(*ServerOptions)) *testServer {
 		OnInput:   func(s model.Stimulus) { ts.asked <- s.(*model.Asked) },
 		Cluster:   goldenCluster,
 		OnFailure: func(_ string, err error) { ts.failures <- err },
+		Patience:  1, // the view of most tests never changes
 	}
 	if change != nil {
 		change(&opt)
