@@ -269,10 +269,18 @@ type Frame struct {
 	Outcome     *PlanProgress // of that plan; nil before consent
 	Notices     []Notice      // the last few, oldest first
 
-	Faults   []ArmedFault // in the order in which they were armed
-	NoFaults string       // why none may be; empty: they may
-	Held     []HeldAnswer // by broker
-	Scenario *Scenario    // that a lab plays; nil without one
+	Settings []SettingValue // of the controller, that an operator may want to change
+	Faults   []ArmedFault   // in the order in which they were armed
+	NoFaults string         // why none may be; empty: they may
+	Held     []HeldAnswer   // by broker
+	Scenario *Scenario      // that a lab plays; nil without one
+}
+
+// SettingValue is a setting of the controller and its brokers as it is now. AtStart:
+// it is read at the start only.
+type SettingValue struct {
+	Name, Value string
+	AtStart     bool
 }
 
 // Scenario is a lab's exercise and how far it is.

@@ -160,7 +160,7 @@ func (in *inspector) znodes(f *model.Frame) []line {
 		}
 		out = in.appendZnode(out, &r.Znodes[i])
 	}
-	return out
+	return append(out, diskLines(r.Dirs)...)
 }
 
 func (in *inspector) appendZnode(out []line, z *model.Znode) []line {

@@ -56,6 +56,11 @@ func keyTable() []binding {
 		{Binding: bind("I/O", "i"), does: "take the step at hand and hold at the very next one", group: runGroup, footer: true,
 			disabled: cannotStep, run: stepBy(model.IOGrain)},
 
+		{Binding: bind("until", "U"), does: "run on to a step in whose line a text is found, and hold there", group: runGroup,
+			disabled: cannotHold, run: open(newUntil)},
+		{Binding: bind("fault", "F"), does: "faults that fit the step at hand: an error for it, a lost request, the end of the session, a broker's answer held or dropped, ...; and those that are armed", group: runGroup,
+			disabled: noFaults, run: open(newFault)},
+
 		{Binding: bind("elect", "E"), does: "elect leaders by one of the five strategies on what is chosen: first a preview, then a question", group: clusterGroup, near: []view{partitionsView}, footer: true,
 			disabled: noFrame, run: open(newElection)},
 		{Binding: bind("create", "C"), does: "create a topic", group: clusterGroup, near: []view{topicsView}, footer: true,
@@ -74,6 +79,10 @@ func keyTable() []binding {
 			disabled: labOnly, run: open(newStart)},
 		{Binding: bind("shut down", "T"), does: "shut a broker of the lab down in the controlled way", group: clusterGroup, near: []view{brokersView},
 			disabled: labOnly, run: open(newShutDown)},
+		{Binding: bind("mishap", "Z"), does: "what happens to a cluster: a log directory fails, a broker is cut off or falls silent, a session ends, another controller comes, ...", group: clusterGroup, near: []view{brokersView},
+			disabled: labOnly, run: open(newMishap)},
+		{Binding: bind("settings", "O"), does: "change a setting of the lab's brokers and controller, or of a topic", group: clusterGroup,
+			disabled: labOnly, run: open(newSettings)},
 		{Binding: bind("reset", "X"), does: "start the lab anew with its first content", group: clusterGroup,
 			disabled: labOnly, run: open(newReset)},
 
@@ -106,6 +115,8 @@ func keyTable() []binding {
 		{Binding: bind("left", "left", "h"), does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
 		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, near: []view{topicsView, partitionsView, inspectorView}, disabled: cannotMoveSideways, run: move(moveRight)},
 		{Binding: bind("help", "?"), does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
+		{Binding: bind("scenario", "H"), does: "the scenario's goal and how far it is, hints, and the solution", group: lookGroup,
+			disabled: noScenario, run: open(newExercise)},
 		{Binding: bind("notices", "N"), does: "what was said at the bottom of the screen so far", group: lookGroup, run: open(newNotices)},
 		{Binding: bind("redraw", "ctrl+l"), does: "draw the screen anew", group: lookGroup, run: func(*dashboard) tea.Cmd { return tea.ClearScreen }},
 		{Binding: bind("suspend", "ctrl+z"), does: "go to the background; not in control mode", group: lookGroup,
@@ -212,6 +223,24 @@ func labOnly(d *dashboard) string {
 		return fmt.Sprintf("only the lab has brokers of its own, and this is %s mode", d.frame.Mode)
 	}
 	return cannotWrite(d)
+}
+
+// noFaults: outside the lab faults are for whom asked for them.
+func noFaults(d *dashboard) string {
+	switch {
+	case d.frame == nil:
+		return noFrame(d)
+	case d.frame.Mode != model.LabMode && d.frame.Mode != model.ControlMode:
+		return fmt.Sprintf("in %s mode nothing is kstate's own that a fault could come over", d.frame.Mode)
+	}
+	return d.frame.NoFaults
+}
+
+func noScenario(d *dashboard) string {
+	if d.frame != nil && d.frame.Scenario == nil {
+		return "no scenario is played: kstate lab --list names those there are"
+	}
+	return noFrame(d)
 }
 
 func nothingToEnter(d *dashboard) string {

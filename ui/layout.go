@@ -27,7 +27,17 @@ func (d *dashboard) render() {
 	} else {
 		d.drawStatus(a.sub(0, 0, a.w, 1))
 		d.drawTabs(a.sub(0, 1, a.w, 1))
-		d.drawBody(a.sub(0, 2, a.w, a.h-chromeRows))
+		body := a.sub(0, 2, a.w, a.h-chromeRows)
+		if s := d.frame.Scenario; s != nil {
+			row := 2
+			if body.h <= graphsHeight(false) {
+				row = 1 // the graphs need each row: the banner lies over the tabs
+			} else {
+				body = a.sub(0, 3, a.w, a.h-chromeRows-1)
+			}
+			drawBanner(a.sub(0, row, a.w, 1), s)
+		}
+		d.drawBody(body)
 		d.drawStepRow(a.sub(0, a.h-2, a.w, 1))
 	}
 	if n := len(d.dialogs); n > 0 {

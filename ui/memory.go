@@ -353,6 +353,9 @@ func brokerFacts(fs *facts, f *model.Frame, d *decoded, id int32) {
 	for i := range f.Brokers {
 		if s := &f.Brokers[i]; s.ID == id {
 			fs.plainFact("process", s.State)
+			if s.Conduct != "" {
+				fs.plainFact("conduct", s.Conduct)
+			}
 			fs.plainFact("leads", itoa(s.Leads))
 			fs.plainFact("replicas", itoa(s.Replicas))
 		}

@@ -109,6 +109,9 @@ func (d *dashboard) drawStepRow(a area) {
 	if f.Run == model.Paused && f.ContinuesAt > 0 {
 		x = a.put(x, 0, alarm, fmt.Sprintf(" goes on in %d s ", max(0, f.ContinuesAt-f.Now+999)/1000)) + 1
 	}
+	if text := faultCount(f); text != "" {
+		x = a.put(x, 0, alarm, text) + 1
+	}
 	if !f.Connection.Connected {
 		x = a.put(x, 0, bad, "no connection: "+orNone(f.Connection.Text)) + 1
 	}

@@ -46,6 +46,7 @@ func controlCommand() command {
 		flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"},
 		flag{name: "authorization", kind: isFile, value: "FILE", usage: "who may do what, in the words of kafka-acls (default: everybody everything, or the rules of authorizer.class.name)"},
 		flag{name: "paused", usage: "hold at the controller's first step"},
+		flag{name: "allow-faults", usage: "let faults be injected: errors from ZooKeeper, an ended session, brokers' answers held, dropped or falsified; never on a cluster that matters"},
 		flag{name: "dead-man", kind: isNumber, value: "SECONDS", usage: "a held controller goes on by itself after this time without a command (default 20)"},
 		mendFlag, journalFlag, journalSizeFlag, stateChangeLogFlag)
 	return command{
@@ -106,8 +107,9 @@ func runControl(inv *invocation) error {
 	ctx, cancel, stop := c.untilToldToEnd()
 	defer stop()
 	zk.Gate = zkwatch.Outsider(c.id)
+	zk.OnResend = func(r zkwatch.Resend) { resent(c.now(), r) }
 	c.outside, err = live.Dial(ctx, live.Options{ZooKeeper: zk, ControllerID: c.id, Listener: c.settings.engine.InterBrokerListener, Listeners: listeners,
-		BrokerConfig: c.settings.all, Rules: rules, Authorizer: authorizer, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, OnInput: c.input})
+		BrokerConfig: c.settings.all, Rules: rules, Authorizer: authorizer, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, Intercept: c.intercept(), OnInput: c.input})
 	if err != nil {
 		return unknown(err)
 	}
@@ -270,6 +272,25 @@ func (c *control) input(s model.Stimulus) {
 	}
 }
 
+// noFaults is why none may be injected without the flag.
+const noFaults = "on a live cluster faults are injected only when kstate control was started with --allow-faults"
+
+// intercept lets faults come over brokers' answers, if they may; else nothing
+// comes between.
+func (c *control) intercept() wire.Interceptor {
+	if !c.inv.has("allow-faults") {
+		return nil
+	}
+	return answerFaults{c.now}
+}
+
+// now is the session at work; nil before the first.
+func (c *control) now() *debugger.Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
 func (c *control) start(self model.Broker, log io.Writer, cancel context.CancelCauseFunc) *debugger.Session {
 	cfg := c.settings.engine
 	cfg.ID, cfg.Self, cfg.RegisterForOldBrokers, cfg.TakeOver = c.id, &self, true, c.inv.has("take-over")
@@ -286,6 +307,9 @@ func (c *control) start(self model.Broker, log io.Writer, cancel context.CancelC
 		}}
 	if log != nil {
 		options.Recorded = (&debugger.StateChangeLog{W: log, ControllerID: c.id, Epoch: eng.Epoch}).Record
+	}
+	if options.NoFaults = noFaults; c.inv.has("allow-faults") {
+		options.NoFaults, options.ExpireSession = "", out.Conn.EndSession
 	}
 	s := debugger.NewSession(options)
 	c.mu.Lock()

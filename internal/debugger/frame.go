@@ -2,8 +2,10 @@ package debugger
 
 import (
 	"context"
+	"strconv"
 	"time"
 
+	"kstate/engine"
 	"kstate/model"
 )
 
@@ -64,12 +66,29 @@ func (s *Session) frame() model.Frame {
 	if s.opt.Brokers != nil {
 		f.Brokers = s.opt.Brokers(v)
 	}
+	f.Settings = settingValues(e.Config())
 	f.Faults, f.Held = s.faults.snapshot()
 	f.NoFaults = s.opt.NoFaults
 	if s.opt.Scenario != nil {
 		f.Scenario = s.opt.Scenario(&f)
 	}
 	return f
+}
+
+// settingValues are the settings that change what a controller does.
+func settingValues(c engine.Config) []model.SettingValue {
+	unclean, err := engine.EffectiveUnclean(c.BrokerConfig, nil)
+	value := strconv.FormatBool(unclean)
+	if err != nil {
+		value = err.Error()
+	}
+	return []model.SettingValue{
+		{Name: "unclean.leader.election.enable", Value: value},
+		{Name: "delete.topic.enable", Value: strconv.FormatBool(c.DeleteTopicEnable), AtStart: true},
+		{Name: "auto.leader.rebalance.enable", Value: strconv.FormatBool(c.AutoRebalance), AtStart: true},
+		{Name: "leader.imbalance.per.broker.percentage", Value: strconv.Itoa(c.ImbalancePercentage), AtStart: true},
+		{Name: "leader.imbalance.check.interval.seconds", Value: strconv.FormatInt(c.ImbalanceCheckInterval/1000, 10), AtStart: true},
+	}
 }
 
 // controllerStatus is who holds the role, as the engine knows.
