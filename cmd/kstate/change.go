@@ -205,7 +205,7 @@ func adminSettings(inv *invocation) (admin.Settings, error) {
 	if err != nil {
 		return admin.Settings{}, err
 	}
-	out := admin.Settings{Protocol: s.engine.IBP, SetACL: s.zookeeper.SetACL}
+	out := admin.Settings{Protocol: s.engine.IBP, SetACL: s.zookeeper.SetACL, Identity: inv.has("zookeeper-digest") || inv.has("zookeeper-tls-cert")}
 	for _, key := range []string{"inter.broker.protocol.version", "delete.topic.enable"} {
 		if from, given := s.given[key]; given {
 			out.From = from

@@ -182,14 +182,15 @@ func TestConsent(t *testing.T) {
 	if there() || c.records() != 0 {
 		t.Fatal("it was written without consent")
 	}
+	kstate(t, "topics", "delete", "--topic", topic, "--yes", "--zookeeper", c.addr, "--audit-log", "/dev/null/x").check(t, exitError, "", "audit log /dev/null/x")
+	if there() {
+		t.Fatal("it was written without a record")
+	}
 	c.with(topic+"\n", "topics delete --topic "+topic+" --timeout 0").check(t, exitOK, "written", "")
 	if !there() || c.records() != 2 {
 		t.Errorf("the marker is there: %v; %d records", there(), c.records())
 	}
 	c.with("", "controller move --yes --timeout 300").check(t, exitUnknown, "nobody has taken over yet", "its end was not seen within 300ms")
-	c.with("", "controller move --yes --audit-log "+t.TempDir()+"/none/../"+marker+"/x --dry-run").check(t, exitUsage, "", "given twice")
-	o := kstate(t, "controller", "move", "--yes", "--zookeeper", c.addr, "--audit-log", "/dev/null/x")
-	o.check(t, exitError, "", "/controller is not there")
 }
 
 func TestWithoutPermission(t *testing.T) {
@@ -313,6 +314,29 @@ func TestChangesOverTheWire(t *testing.T) {
 		t.Errorf("%d transactions in the other cluster", n)
 	}
 	c.with("", "elect run --strategy preferred --topic t --yes --timeout 1000 --bootstrap-server 127.0.0.1:1").check(t, exitUnknown, "", "127.0.0.1:1")
+}
+
+// changedOverSaslSsl asks with the settings of a file, as user ann, and tells all
+// that was said.
+func changedOverSaslSsl(t *testing.T, zookeeper, address, authority string) string {
+	t.Helper()
+	c := newChanger(t, zookeeper)
+	said := ""
+	ask := func(code int, inOut, inErr string, settings ...string) {
+		t.Helper()
+		o := c.with("", "reassign --topic over-tls --partition 0 --replicas 1 --yes --timeout 20000 --bootstrap-server "+address+" --command-config "+pemFile(t, strings.Join(settings, "\n")))
+		o.check(t, code, inOut, inErr)
+		said += o.out + o.err
+	}
+	jaas := func(password string) string {
+		return `sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="ann" password="` + password + `";`
+	}
+	secured := []string{"security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA-512", "ssl.truststore.type=PEM", "ssl.truststore.location=" + authority}
+	ask(exitOK, "1 of 1 partitions moved", "", append(secured, jaas("hush hush"))...)
+	ask(exitUnknown, "", "SASL", append(secured, jaas("hush"))...)
+	ask(exitError, "", "sasl.jaas.config: it is missing", secured...)
+	ask(exitError, "", "convert the store", "security.protocol=SSL", "ssl.truststore.location="+authority, "ssl.truststore.type=JKS")
+	return said
 }
 
 // A stop by Ctrl-C while a change is followed says how far it is.

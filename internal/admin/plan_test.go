@@ -161,6 +161,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"a topic being deleted":     {world("/admin/delete_topics/new", ""), Settings{}, creates(valid), "/admin/delete_topics/new is there"},
 		"too few brokers":           {world(), Settings{}, creates(model.CreateTopic{Topic: "new", Partitions: 1, ReplicationFactor: 4}), "larger than the number of available brokers (registered: 1,2,3)"},
 		"no partitions":             {world(), Settings{}, creates(model.CreateTopic{Topic: "new", ReplicationFactor: 1}), "partitions must be larger than 0"},
+		"too many partitions":       {world(), Settings{}, creates(model.CreateTopic{Topic: "new", Partitions: 1 << 30, ReplicationFactor: 1}), "more than ZooKeeper takes"},
+		"growth by too many":        {world(), Settings{}, grows(model.AddPartitions{Topic: "t", Total: 1 << 30}), "more than ZooKeeper takes"},
 		"an unknown setting":        {world(), Settings{}, creates(model.CreateTopic{Topic: "new", Partitions: 1, ReplicationFactor: 1, Config: map[string]string{"retention": "5"}}), "unknown topic config name: retention"},
 		"a setting of wrong type":   {world(), Settings{}, creates(model.CreateTopic{Topic: "new", Partitions: 1, ReplicationFactor: 1, Config: map[string]string{"retention.ms": "x"}}), "retention.ms"},
 		"a broker twice":            {world(), Settings{}, creates(model.CreateTopic{Topic: "new", Assignment: [][]int32{{1, 1}}}), "names a broker twice"},
@@ -257,6 +259,10 @@ func TestACLsOfNewZnodes(t *testing.T) {
 		p, err := planner(world(), Settings{SetACL: set}).DeleteTopic("t")
 		if err != nil || p.Writes[len(p.Writes)-1].ACL != want {
 			t.Errorf("zookeeper.set.acl=%v: %+v, %v", set, p, err)
+		}
+		p, err = planner(world(), Settings{SetACL: set, Identity: true}).DeleteTopic("t")
+		if err != nil || strings.Contains(strings.Join(p.Warnings, "\n"), "open to all") == set {
+			t.Errorf("zookeeper.set.acl=%v with an identity: %q, %v", set, p.Warnings, err)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type Settings struct {
 	DeleteTopicEnable *bool                     // nil: not said
 	Protocol          model.InterBrokerProtocol // NoIBP: not said
 	SetACL            bool                      // zookeeper.set.acl
+	Identity          bool                      // the session has authenticated to ZooKeeper
 	From              string                    // who says so, as --properties FILE
 }
 
@@ -181,6 +182,10 @@ func (d *draft) children(path string) []string {
 func (d *draft) create(path string, data []byte) {
 	d.plan.Writes = append(d.plan.Writes, model.PlannedWrite{Op: model.Op{Kind: model.OpCreate, Path: path, Data: data},
 		Before: model.Znode{Path: path, Missing: true}, ACL: d.acl(path)})
+	const open = "the session has an identity, and what it creates is open to all: where zookeeper.set.acl is on, give --override zookeeper.set.acl=true"
+	if s := &d.p.Settings; s.Identity && !s.SetACL && !slices.Contains(d.plan.Warnings, open) {
+		d.warn(open)
+	}
 }
 
 // set plans new data at the version that was read.

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ func (p *Planner) CreateTopic(c model.CreateTopic) (*Plan, error) {
 	d := p.start("create topic "+c.Topic, c.Topic, c.Topic)
 	d.checkNewName(c.Topic)
 	d.checkConfig(c.Config)
+	d.checkCount(c.Partitions)
 	brokers := d.brokers()
 	assignment := c.Assignment
 	if assignment == nil && !d.refused() {
@@ -32,7 +32,7 @@ func (p *Planner) CreateTopic(c model.CreateTopic) (*Plan, error) {
 		return d.done()
 	}
 	for i := range a.Partitions {
-		d.plan.Expect = append(d.plan.Expect, fmt.Sprintf("%s: replicas %s", model.TP(c.Topic, a.Partitions[i].Partition), model.JoinIDs(a.Partitions[i].Replicas)))
+		d.expect("%s: replicas %s", model.TP(c.Topic, a.Partitions[i].Partition), model.JoinIDs(a.Partitions[i].Replicas))
 	}
 	d.parents(config.Path)
 	if config.Missing {
@@ -48,6 +48,16 @@ func (p *Planner) CreateTopic(c model.CreateTopic) (*Plan, error) {
 	d.plan.Watch = []string{model.TopicPath(c.Topic), model.DeleteTopicPath(c.Topic)}
 	d.plan.follower = func() Follower { return &leaderWait{topic: c.Topic, from: 0, to: int32(len(a.Partitions))} }
 	return d.done()
+}
+
+// mostPartitions is more than a topic znode of a ZooKeeper server's default limit
+// can hold.
+const mostPartitions = 100_000
+
+func (d *draft) checkCount(partitions int) {
+	if partitions > mostPartitions {
+		d.check("the topic znode can hold its partitions", false, "%d are more than ZooKeeper takes in one znode (jute.maxbuffer)", partitions)
+	}
 }
 
 // checkNewName: Kafka would create a topic of that name, and may do it now.
@@ -252,6 +262,7 @@ func (p *Planner) AddPartitions(c model.AddPartitions) (*Plan, error) {
 	default:
 		d.check("there are fewer now", true, "%d, to become %d", have, c.Total)
 	}
+	d.checkCount(c.Total)
 	brokers := d.brokers()
 	if d.refused() {
 		return d.done()
@@ -272,7 +283,7 @@ func (p *Planner) AddPartitions(c model.AddPartitions) (*Plan, error) {
 	grown := a
 	grown.Partitions = append(slices.Clone(a.Partitions), numbered(lists, have)...)
 	for i := have; i < len(grown.Partitions); i++ {
-		d.plan.Expect = append(d.plan.Expect, fmt.Sprintf("%s: replicas %s", model.TP(c.Topic, int32(i)), model.JoinIDs(grown.Partitions[i].Replicas)))
+		d.expect("%s: replicas %s", model.TP(c.Topic, int32(i)), model.JoinIDs(grown.Partitions[i].Replicas))
 	}
 	d.set(before, encoderOf(a.Version)(grown))
 	d.checkSize()
