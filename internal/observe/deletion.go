@@ -75,8 +75,8 @@ type Deletion struct {
 	trace   int   // what the controller's work had left behind then
 }
 
-// FollowDeletion begins with a topic that has its marker in the tree, or is about
-// to get it. at is in ms since 1970, as in Look.
+// FollowDeletion begins with a topic that has its marker in the tree: one without
+// counts as vanished. at is in ms since 1970, as in Look.
 func FollowDeletion(topic string, s *tree.Survey, at int64) *Deletion {
 	d := &Deletion{since: at, stirred: at, epochs: map[int32]int32{}}
 	d.status = DeletionStatus{Topic: topic, State: DeletionQueued}
