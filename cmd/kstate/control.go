@@ -100,6 +100,7 @@ func runControl(inv *invocation) error {
 	if c.id, err = prepare(inv, zk, c.settings); err != nil {
 		return err
 	}
+	spareMemory()
 	if c.recorded, err = c.journal(); err != nil {
 		return err
 	}

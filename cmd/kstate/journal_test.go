@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"kstate/internal/debugger"
 	"kstate/internal/journal"
+	"kstate/internal/lab/zkserver"
 	"kstate/model"
 )
 
@@ -94,4 +96,51 @@ func TestControlDoesNotStartWithoutAJournal(t *testing.T) {
 	t.Setenv("HOME", "")
 	kstate(t, "control", "--headless", "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0").check(t, exitError, "", "say where with --journal FILE")
 	kstate(t, "lab", "--brokers", "0", "--headless", "--journal", "x").check(t, exitUsage, "", "no controller")
+}
+
+// What an observer sees is recorded, too; no engine can be fed from it.
+func TestObserveRecords(t *testing.T) {
+	l := keeper(t)
+	c := startControl(t, "--zookeeper", l.Addr()+"/kafka", "--listener", "127.0.0.1:0")
+	c.says(`is the controller, epoch 1`)
+	path := filepath.Join(t.TempDir(), "seen")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var errs text
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, []string{"observe", "--headless", "--zookeeper", l.Addr() + "/kafka", "--journal", path}, console{strings.NewReader(""), io.Discard, &errs})
+	}()
+	// Changes before the first picture are part of it: one is made again and again.
+	marker := "/kafka" + model.DeleteTopicPath("nothing")
+	await(t, "a change is in the journal", func() bool {
+		l.Store().Apply(0, zkserver.Create(marker, nil, 0))
+		l.Store().Apply(0, zkserver.Delete(marker, -1))
+		in, err := journal.Open(path, false)
+		if err != nil {
+			return false
+		}
+		defer in.Close()
+		for {
+			rec, err := in.Read()
+			if err != nil {
+				return false
+			}
+			if z, ok := rec.Input.(*model.ZnodeSeen); ok && z.Path == model.DeleteTopicPath("nothing") {
+				return true
+			}
+		}
+	})
+	cancel()
+	if code := <-done; code != exitOK {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	in, err := journal.Open(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if _, err := debugger.NewReplay(in); err == nil || !strings.Contains(err.Error(), "no engine can be fed") {
+		t.Error(err)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"kstate/internal/debugger"
+	"kstate/internal/journal"
 	"kstate/internal/observe"
 	"kstate/internal/tree"
 	"kstate/model"
@@ -25,7 +26,7 @@ func observeCommand() command {
 		detail: "Counts, leaders, ISRs, brokers and deletion queues are what follows from the znodes. The controller's own memory cannot be seen from outside: a second controller, " +
 			"which writes nothing, follows it by what it does to the znodes. What of that is inferred is marked: ~ on the screen, (inferred) in the log.\n" +
 			"A controller that takes up nothing for 10 seconds is reported as not answering. The connection refuses every write.",
-		flags: append(append(zookeeperFlags(), stateChangeLogFlag), dashboardFlags()...),
+		flags: append(append(zookeeperFlags(), journalFlag, journalSizeFlag, stateChangeLogFlag), dashboardFlags()...),
 		run:   runObserve,
 	}
 }
@@ -60,6 +61,21 @@ func runObserver(inv *invocation, options observe.Options, log io.Writer) error 
 			lines.Record(r)
 			if err := lines.Err(); err != nil {
 				cancel(err)
+			}
+		}
+	}
+	recorded, err := openJournal(inv, "", journal.Header{Mode: model.ObserveMode, Source: options.Source})
+	if err != nil {
+		return err
+	}
+	defer closeJournal(inv, recorded)
+	if recorded != nil {
+		options.Journal = recorded.Shown
+		lines := options.Recorded
+		options.Recorded = func(r model.Record) {
+			recorded.Seen(r)
+			if lines != nil {
+				lines(r)
 			}
 		}
 	}

@@ -43,5 +43,5 @@ func (s *Session) journalStatus() *model.JournalStatus {
 		s.journalFails = false
 		s.notice(model.Warn, fmt.Sprintf("the journal %s is written again; %d records are missing in it", st.Path, st.Lost))
 	}
-	return &model.JournalStatus{Path: st.Path, Records: st.Records, Lost: st.Lost, Failing: st.Err}
+	return s.opt.Journal.Shown()
 }

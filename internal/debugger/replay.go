@@ -28,6 +28,9 @@ type openStep struct {
 
 // NewReplay refuses a recording whose beginning is gone.
 func NewReplay(in *journal.Reader) (*Replay, error) {
+	if in.Header.Mode == model.ObserveMode {
+		return nil, fmt.Errorf("%s tells what was seen of a controller, not what it was told: no engine can be fed from it", in.Paths()[0])
+	}
 	if !in.Complete() {
 		return nil, fmt.Errorf("%s begins with record %d: the files before are gone, and without them no engine can be fed from it", in.Paths()[0], in.Header.From)
 	}

@@ -36,6 +36,7 @@ type rawLine struct {
 	Subjects []string   `json:"subjects"`
 	Purpose  string     `json:"purpose"`
 	Settled  bool       `json:"settled"`
+	Inferred bool       `json:"inferred"`
 	Total    int        `json:"total"`
 	Ops      []rawOp    `json:"ops"`
 	Result   *rawResult `json:"result"`
@@ -141,7 +142,7 @@ func (rec *Record) fill(x *rawLine) error {
 		return rec.fillInput(x)
 	case x.Step != "":
 		rec.Kind, rec.Step, rec.Moves, rec.Settled = Taken, x.Step, max(1, x.Moves), x.Settled || x.Result != nil
-		rec.Result.At, rec.Purpose = x.At, x.Purpose
+		rec.Result.At, rec.Purpose, rec.Inferred = x.At, x.Purpose, x.Inferred
 		if err := rec.fillMoves(x); err != nil {
 			return err
 		}

@@ -10,18 +10,19 @@ import (
 
 // entry is what waits to be made a line.
 type entry struct {
-	n      uint64
-	at     int64
-	kind   Kind
-	local  bool // Taken: nobody performs it; at is that of its result
-	event  uint64
-	aside  uint64
-	of     uint64 // Result: the number of the step
-	step   model.Step
-	input  model.Stimulus
-	result *model.Result // nil: only its time counts
-	text   string
-	lost   *Lost
+	n        uint64
+	at       int64
+	kind     Kind
+	local    bool // Taken: nobody performs it; at is that of its result
+	inferred bool // Taken: not seen
+	event    uint64
+	aside    uint64
+	of       uint64 // Result: the number of the step
+	step     model.Step
+	input    model.Stimulus
+	result   *model.Result // nil: only its time counts
+	text     string
+	lost     *Lost
 }
 
 // encoder makes lines of entries. What it holds back is written by flush.
@@ -202,9 +203,7 @@ func (e *encoder) stepLine(x, result *entry) {
 	} else {
 		e.fields(x)
 	}
-	if x.local {
-		e.yes("settled")
-	}
+	e.local(x)
 	if inline {
 		e.key("result")
 		e.open()
@@ -220,6 +219,15 @@ func (e *encoder) stepLine(x, result *entry) {
 	}
 	if result != nil && !inline {
 		e.resultLine(result)
+	}
+}
+
+func (e *encoder) local(x *entry) {
+	if x.local {
+		e.yes("settled")
+	}
+	if x.inferred {
+		e.yes("inferred")
 	}
 }
 

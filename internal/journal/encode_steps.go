@@ -120,7 +120,7 @@ func (r *run) begin(x *entry) bool {
 
 // takes adds an entry to the run at work, if it fits.
 func (r *run) takes(x *entry) bool {
-	if r.n == 0 || r.n == runMax || !x.local || x.n != r.last+1 || x.at != r.first.at || x.event != r.first.event || x.aside != r.first.aside {
+	if r.n == 0 || r.n == runMax || !x.local || x.n != r.last+1 || x.at != r.first.at || x.event != r.first.event || x.aside != r.first.aside || x.inferred != r.first.inferred {
 		return false
 	}
 	m, ok := moveOf(x.step)
@@ -180,7 +180,7 @@ func (e *encoder) flushRun() {
 	e.b = append(e.b, '[')
 	e.b = append(e.b, r.subjects...)
 	e.b = append(e.b, '"', ']')
-	e.yes("settled")
+	e.local(&r.first)
 	e.end()
 	r.n = 0
 }

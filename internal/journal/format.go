@@ -70,6 +70,7 @@ type Record struct {
 	Purpose  string     // of a call
 	Ops      []model.Op // of a call
 	Settled  bool       // the result is here, too; otherwise a Result record follows
+	Inferred bool       // the step was not seen: it follows from what was
 	Result   model.Result
 
 	Gap      *Lost

@@ -149,6 +149,7 @@ func everything(w *Writer) (call *model.Call, result model.Result) {
 	w.Input(model.Input{At: 11, Of: &model.Responded{Broker: 4, Request: send.Request, Response: model.ControlResponse{Partitions: []model.PartitionError{
 		{TopicPartition: model.TP("t", 1)}, {TopicPartition: model.TP("t", 0)}, {TopicPartition: model.TP("t", 2), Error: 3}}}}})
 	w.Input(model.Input{At: 12, Of: &model.Asked{ID: 1<<63 | 5, From: "me", Ask: &model.CreateTopics{Topics: []model.NewTopic{{Topic: "x", Assignment: map[int32][]int32{3: {1, 2}}, Config: map[string]string{"a": "b"}}}}}})
+	w.Seen(model.Record{At: 12, Inferred: true, Step: &model.MovePartition{TopicPartition: model.TP("t", 0), From: model.NewPartition, To: model.OnlinePartition}})
 	w.Command(13, model.DeleteTopic{Topic: "t"})
 	w.Notice(13, model.Warn, "mind")
 	w.Engine(14, []byte(`{"ID":7}`))
@@ -173,7 +174,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	for _, r := range got {
 		kinds = append(kinds, fmt.Sprint(r.N, "-", r.To, ":", r.Kind))
 	}
-	if want := "[1-1:1 2-2:2 3-3:1 4-4:3 5-7:2 8-8:2 9-10:2 11-11:1 12-12:1 13-13:4 14-14:5 15-15:7]"; fmt.Sprint(kinds) != want {
+	if want := "[1-1:1 2-2:2 3-3:1 4-4:3 5-7:2 8-8:2 9-10:2 11-11:1 12-12:1 13-13:2 14-14:4 15-15:5 16-16:7]"; fmt.Sprint(kinds) != want {
 		t.Fatalf("%v, want %v", kinds, want)
 	}
 	if err := got[1].Matches(call, 0); err != nil || got[1].Settled || got[1].Event != 2 {
@@ -184,6 +185,9 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	if r := got[4]; r.Moves != 3 || r.Subjects[2] != "t-2@1" || r.Text != "why" || !r.Settled {
 		t.Errorf("%+v", r)
+	}
+	if !got[9].Inferred || got[5].Inferred {
+		t.Error("what is inferred is not told from what was seen")
 	}
 	in := got[7].Input.(*model.Responded)
 	if got[7].Of != 9 || len(in.Response.Partitions) != 3 || in.Response.Partitions[1] != (model.PartitionError{TopicPartition: model.TP("t", 0)}) || in.Response.Partitions[2].Error != 3 {

@@ -157,6 +157,17 @@ func (w *Writer) Taken(at int64, event, aside uint64, s model.Step) {
 	}
 }
 
+// Seen records what was seen of a controller from outside, an input or a step.
+func (w *Writer) Seen(r model.Record) {
+	switch {
+	case w == nil:
+	case r.Input != nil:
+		w.put(entry{kind: Input, at: r.At, input: r.Input})
+	case r.Step != nil:
+		w.put(entry{kind: Taken, local: true, at: r.At, event: r.EventSeq, step: r.Step, inferred: r.Inferred})
+	}
+}
+
 // Command records what the operator asked for.
 func (w *Writer) Command(at int64, c model.Command) {
 	if w != nil {
@@ -196,6 +207,15 @@ func (w *Writer) Status() (Status, bool) {
 	return s, true
 }
 
+// Shown is the Status for a screen; nil for a nil Writer.
+func (w *Writer) Shown() *model.JournalStatus {
+	st, ok := w.Status()
+	if !ok {
+		return nil
+	}
+	return &model.JournalStatus{Path: st.Path, Records: st.Records, Lost: st.Lost, Failing: st.Err}
+}
+
 // stalled tells whether the write under way takes too long.
 func (w *Writer) stalled() bool { return !w.busy.IsZero() && w.opt.Clock().Sub(w.busy) > stalledAfter }
 
@@ -204,6 +224,9 @@ func (w *Writer) put(x entry) uint64 {
 	size := x.bytes()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closing { // too late: its end is written
+		return 0
+	}
 	w.n++
 	x.n = w.n
 	if w.full() {

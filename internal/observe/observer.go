@@ -36,6 +36,8 @@ type Options struct {
 	// Recorded is told of every record, in order, from the loop: changes of the
 	// tree, and what the controller's shadow did.
 	Recorded func(r model.Record)
+	// Journal says how a recording stands, for the screen; nil: there is none.
+	Journal func() *model.JournalStatus
 	// Told is told of every event, in order, from the loop.
 	Told  func(e Event)
 	Admin Administrator // who plans changes; nil: read only
@@ -357,10 +359,14 @@ func (o *Observer) frame() model.Frame {
 	if o.brokers == nil {
 		o.brokers = o.survey.Brokers()
 	}
-	return model.Frame{Mode: o.mode(), ReadOnly: o.admin.by == nil, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
+	f := model.Frame{Mode: o.mode(), ReadOnly: o.admin.by == nil, Source: o.opt.Source, Now: time.Now().UnixMilli(), Run: model.Running,
 		Connection: o.connection(), Controller: o.survey.Controller(), Progress: o.loadingNow(), View: o.survey.Freeze(), Brokers: o.brokers,
 		History: o.history.Snapshot(), Notices: o.notices, Inspection: o.inspector.inspection, Explanation: o.why.explanation,
 		Alert: o.silence.alert, Following: o.followed(), Edges: o.following.edges, Plan: o.admin.plan, Outcome: o.admin.outcome}
+	if o.opt.Journal != nil {
+		f.Journal = o.opt.Journal()
+	}
+	return f
 }
 
 // connection is not connected until what was missed has been read, whatever the

@@ -33,6 +33,9 @@ type Options struct {
 	ZooKeeper  string                      // host:port of one that runs; "" starts one
 	Hold       bool                        // start no broker: StartBroker does
 	Listener   string                      // NAME://HOST:PORT beside the plaintext one, of a cluster of one broker
+	// AsInProduction starts brokers with the options of Kafka's own start script and
+	// its log levels: for measurements. Otherwise they start fast and log all.
+	AsInProduction bool
 }
 
 // Cluster is a number of real brokers on loopback and their ZooKeeper.
@@ -160,7 +163,16 @@ func (c *Cluster) StartBroker(id int32) {
 	if c.procs[id].running() {
 		c.t.Fatalf("start broker %d: it runs", id)
 	}
-	c.procs[id] = launchJava(c.t, c.jars, brokerName(id), c.work, c.opts.Heap, "kafka.Kafka", c.settings(id))
+	c.procs[id] = launchJava(c.t, c.jars, brokerName(id), c.work, c.opts.Heap, "kafka.Kafka", c.settings(id), c.opts.AsInProduction)
+}
+
+// PID is the process id of a broker that runs.
+func (c *Cluster) PID(id int32) int {
+	c.t.Helper()
+	if !c.procs[id].running() {
+		c.t.Fatalf("the process id of broker %d: it does not run", id)
+	}
+	return c.procs[id].cmd.Process.Pid
 }
 
 // KillBroker ends a broker at once (SIGKILL). Its registration stays in

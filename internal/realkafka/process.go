@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -88,18 +89,23 @@ func launch(t testing.TB, name, log string, cmd *exec.Cmd) *process {
 }
 
 // launchJava starts a main class of the jars with one properties file.
-func launchJava(t testing.TB, jars *Jars, name, work, heap, main string, conf map[string]string) *process {
+func launchJava(t testing.TB, jars *Jars, name, work, heap, main string, conf map[string]string, production bool) *process {
 	t.Helper()
 	logging := filepath.Join(work, "log4j.properties")
-	if err := os.WriteFile(logging, []byte(log4j), 0o644); err != nil {
+	levels, options := log4j, []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	if production { // Kafka: kafka-run-class.sh, log4j.properties
+		levels = strings.ReplaceAll(log4j, "TRACE", "INFO")
+		options = []string{"-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"}
+	}
+	if err := os.WriteFile(logging, []byte(levels), 0o644); err != nil {
 		t.Fatalf("start %s: write its log4j settings: %v", name, err)
 	}
 	file := filepath.Join(work, name+".properties")
 	if err := os.WriteFile(file, []byte(properties(conf)), 0o644); err != nil {
 		t.Fatalf("start %s: write its settings: %v", name, err)
 	}
-	cmd := exec.Command(jars.java, "-Xmx"+heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dlog4j.configuration=file:"+logging, "-cp", filepath.Join(jars.Dir, "*"), main, file)
+	options = append(options, "-Xmx"+heap, "-Dlog4j.configuration=file:"+logging, "-cp", filepath.Join(jars.Dir, "*"), main, file)
+	cmd := exec.Command(jars.java, options...)
 	cmd.Dir = work
 	return launch(t, name, filepath.Join(work, name+".log"), cmd)
 }

@@ -64,7 +64,7 @@ func (z *ZooKeeper) Start() {
 		"forceSync": "no", // what is written outlives a killed process, if not a machine
 	}
 	maps.Copy(conf, z.extra)
-	z.proc = launchJava(z.t, z.jars, "zookeeper", z.work, zkHeap, "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf)
+	z.proc = launchJava(z.t, z.jars, "zookeeper", z.work, zkHeap, "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf, false)
 	await(z.t, zkStartLimit, "ZooKeeper on "+z.Addr, []*process{z.proc}, func() error { return serves(z.Addr) })
 }
 
