@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +57,7 @@ func controlCommand() command {
 			"It is listed to brokers and clients under its id and holds no replica.\n" +
 			"It always records what it learns and does, to a file that it names at its start, and does not start where it cannot.\n" +
 			"While the controller is held, the cluster has no failover. Quitting gives the role up, and so does the loss of the terminal.\n" +
-			"Settings: " + strings.Join(sortedKeys(settings), ", ") + ". Others are passed over.",
+			"Settings: " + strings.Join(sortedKeys(settings), ", ") + "; and those of TLS and SASL, ssl.*, sasl.*, listener.name.* (docs/security.md). Others are passed over.",
 		flags: append(flags, dashboardFlags()...),
 		run:   runControl,
 	}
@@ -70,8 +71,9 @@ type control struct {
 	outside  *live.Outside
 	recorded *journal.Writer
 
-	mu      sync.Mutex
-	session *debugger.Session
+	mu       sync.Mutex
+	session  *debugger.Session
+	failures map[string]bool // kinds of failures that were said
 }
 
 func runControl(inv *invocation) error {
@@ -110,7 +112,7 @@ func runControl(inv *invocation) error {
 	zk.Gate = zkwatch.Outsider(c.id)
 	zk.OnResend = func(r zkwatch.Resend) { resent(c.now(), r) }
 	c.outside, err = live.Dial(ctx, live.Options{ZooKeeper: zk, ControllerID: c.id, Listener: c.settings.engine.InterBrokerListener, Listeners: listeners,
-		BrokerConfig: c.settings.all, Rules: rules, Authorizer: authorizer, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, Intercept: c.intercept(), OnInput: c.input})
+		BrokerConfig: c.settings.all, Rules: rules, Authorizer: authorizer, Rack: c.settings.rack, Relay: true, Configs: true, Unclean: c.settings.engine.BrokerConfig[uncleanSettingName] == "true", RequestTimeout: c.settings.requestTimeout, Intercept: c.intercept(), OnInput: c.input, OnFailure: c.failed})
 	if err != nil {
 		return unknown(err)
 	}
@@ -290,6 +292,38 @@ func (c *control) now() *debugger.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session
+}
+
+// mostFailures is how many kinds of failures are said.
+const mostFailures = 50
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// failed says what went wrong on the way to a broker or on a connection of a broker
+// or client, in the history and on standard error, once for each kind: attempts are
+// repeated many times a second.
+func (c *control) failed(err error) {
+	text := err.Error()
+	kind := digits.ReplaceAllString(text, "#")
+	c.mu.Lock()
+	said := c.failures[kind] || len(c.failures) >= mostFailures
+	if !said {
+		if c.failures == nil {
+			c.failures = map[string]bool{}
+		}
+		c.failures[kind] = true
+	}
+	session := c.session
+	c.mu.Unlock()
+	if said {
+		return
+	}
+	if session != nil {
+		session.Remark(text)
+	}
+	if c.inv.has("headless") {
+		fmt.Fprintf(c.inv.console.err, "kstate: %s\n", text)
+	}
 }
 
 func (c *control) start(self model.Broker, log io.Writer, cancel context.CancelCauseFunc) *debugger.Session {

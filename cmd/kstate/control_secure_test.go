@@ -112,6 +112,7 @@ listener.name.out.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.
 	if _, err := dial("wrong").Metadata(soon(t)); !errors.Is(err, kerr.SaslAuthenticationFailed) {
 		t.Errorf("with a wrong password: %v", err)
 	}
+	c.says(`connection of \S+: authentication by SCRAM-SHA-512 failed`)
 	if said := c.errs.String() + c.out.String() + changedOverSaslSsl(t, l.Addr(), address, pemFile(t, ca.PEM)); strings.Contains(said, "hush") {
 		t.Errorf("a password was said:\n%s", said)
 	}
