@@ -19,6 +19,7 @@ func adminCommand() command {
 		summary: "observe, and change the cluster by its standard znodes after consent",
 		detail: `The keys of the lab create, grow and delete topics, elect preferred leaders, reassign partitions; M moves the controller. Each shows the exact
 write first (path, version, old and new bytes, cluster id) and has the name typed; what comes of it is watched. Nothing else is ever written.
+Without a terminal (--headless) nobody can consent, and nothing is written.
 With --bootstrap-server unclean elections and the taking back of reassignments are asked for over Kafka's protocol.`,
 		flags: append(append(append(zookeeperFlags(),
 			flag{name: "audit-log", kind: isFile, value: "FILE", usage: "where to record what is written, as JSON lines (default: kstate/audit.log in $XDG_STATE_HOME or ~/.local/state); without a record nothing is written"},
@@ -32,9 +33,6 @@ With --bootstrap-server unclean elections and the taking back of reassignments a
 func runAdmin(inv *invocation) error {
 	if !inv.has("zookeeper") {
 		return inv.misuse("which cluster? Give --zookeeper")
-	}
-	if inv.has("headless") {
-		return inv.misuse("--headless: without a terminal nobody can consent; see kstate observe, and the commands topics, elect run, reassign")
 	}
 	s, err := adminSettings(inv)
 	if err != nil {

@@ -71,7 +71,8 @@ func TestChangesByKeys(t *testing.T) {
 
 func TestAdminNeedsATerminal(t *testing.T) {
 	kstate(t, "admin").check(t, exitUsage, "", "which cluster?")
-	kstate(t, "admin", "--zookeeper", "h:1", "--headless").check(t, exitUsage, "", "nobody can consent")
+	_, c := plainCluster(t, false)
+	kstate(t, "admin", "--zookeeper", c.addr, "--audit-log", c.log).check(t, exitUsage, "", "standard output is no terminal")
 	kstate(t, "admin", "--zookeeper", "h:1", "--audit-log", "/dev/null/x").check(t, exitError, "", "audit log /dev/null/x")
 	kstate(t, "admin", "--zookeeper", "h:1", "--bootstrap-server", "nowhere").check(t, exitUsage, "", "want HOST:PORT")
 }

@@ -99,7 +99,7 @@ func TestChangesOfALab(t *testing.T) {
 		{"topics delete --topic new", "/brokers/topics/new is not there"},
 		{"topics create --topic orders --partitions 1 --replication-factor 1", "/brokers/topics/orders is there"},
 		{"topics alter --topic orders --partitions 3", "has 3 partitions already"},
-		{"reassign --topic orders --partition 0 --replicas 1,9", "9: not registered"},
+		{"reassign --topic orders --partition 0 --replicas 1,9", "9 is not; registered: 1,2,3"},
 		{"elect run --strategy preferred --topic nosuch", "/brokers/topics/nosuch is not there"},
 	} {
 		if r := c.json(exitError, refused.line); r.Written || !strings.Contains(r.Error, refused.want) {

@@ -65,7 +65,7 @@ func refusedOnReal(t *testing.T, c *realkafka.Cluster, ch *changer) {
 	for _, refused := range []struct{ line, want string }{
 		{"topics delete --topic nosuch", "/brokers/topics/nosuch is not there"},
 		{"topics create --topic changed --partitions 1 --replication-factor 1", "/brokers/topics/changed is there"},
-		{"reassign --topic changed --partition 0 --replicas 1,3", "3: not registered"},
+		{"reassign --topic changed --partition 0 --replicas 1,3", "3 is not; registered: 1,2"},
 		{"elect run --strategy preferred --topic nosuch", "/brokers/topics/nosuch is not there"},
 	} {
 		if r := ch.json(exitError, refused.line); r.Written || !strings.Contains(r.Error, refused.want) {

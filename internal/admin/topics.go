@@ -141,7 +141,11 @@ func (d *draft) checkLive(lists [][]int32, brokers []model.Broker) {
 	slices.Sort(unknown)
 	unknown = slices.Compact(unknown)
 	if len(unknown) > 0 {
-		d.check("the brokers are registered", false, "%s: not registered (registered: %s)", model.JoinIDs(unknown), idsOrNone(live))
+		are := "is"
+		if len(unknown) > 1 {
+			are = "are"
+		}
+		d.check("the brokers are registered", false, "%s %s not; registered: %s", model.JoinIDs(unknown), are, idsOrNone(live))
 		return
 	}
 	d.check("the brokers are registered", true, "of %s", idsOrNone(live))
