@@ -112,6 +112,9 @@ func (e *Engine) listenChild(path string) { e.listen(e.childHandlers, path, true
 
 func (e *Engine) listen(handlers map[string]bool, path string, child bool) {
 	e.step(&model.Watch{Path: path, Child: child, On: true})
+	if !handlers[path] {
+		e.watching[model.ParsePath(path).Kind]++
+	}
 	handlers[path] = true
 }
 
@@ -121,6 +124,7 @@ func (e *Engine) ignoreChild(path string) { e.ignore(e.childHandlers, path, true
 func (e *Engine) ignore(handlers map[string]bool, path string, child bool) {
 	if handlers[path] {
 		e.step(&model.Watch{Path: path, Child: child})
+		e.watching[model.ParsePath(path).Kind]--
 		delete(handlers, path)
 	}
 }

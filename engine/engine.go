@@ -63,6 +63,7 @@ type Engine struct {
 	session, registeredIn int64 // ZooKeeper sessions: this one, and that of the broker's registration; 0 when not told
 
 	nodeHandlers, childHandlers map[string]bool
+	watching                    map[model.ZnodeKind]int // handlers by kind of path
 	channels                    map[int32]bool
 	asks                        map[uint64]model.Ask
 	preempted                   []model.Reply // answers owed for events that were cleared from the queue
@@ -87,7 +88,7 @@ const NoController int32 = -1
 // New makes an engine that waits for its first input, Started.
 func New(cfg Config) *Engine {
 	e := &Engine{cfg: cfg, ctx: model.NewCluster(), active: NoController,
-		nodeHandlers: map[string]bool{}, childHandlers: map[string]bool{}, channels: map[int32]bool{}, asks: map[uint64]model.Ask{},
+		nodeHandlers: map[string]bool{}, childHandlers: map[string]bool{}, watching: map[model.ZnodeKind]int{}, channels: map[int32]bool{}, asks: map[uint64]model.Ask{},
 		metadata: metadataCache{}, buckets: map[string]*bucket{}}
 	e.psm = newBatch(e, model.PartitionStateMachine)
 	e.rsm = newBatch(e, model.ReplicaStateMachine)

@@ -136,6 +136,21 @@ type Inspection struct {
 	At      int64
 }
 
+// Term is what a controller goes by, beside its memory of the cluster.
+type Term struct {
+	Settings []string // key=value, of those that decide what it does
+	Watches  []WatchGroup
+}
+
+// WatchGroup are the handlers for one path, or for one kind of path, that a
+// controller has registered: what fires there becomes one of the events.
+type WatchGroup struct {
+	Path   string // or a pattern: /brokers/topics/<topic>
+	Child  bool   // of the children of the path; else of the znode itself
+	Events string
+	Count  int
+}
+
 // StepZnodes is, for the Call at hand, each written znode before and after.
 type StepZnodes struct {
 	Position uint64
@@ -274,6 +289,8 @@ type Frame struct {
 	NoFaults string         // why none may be; empty: they may
 	Held     []HeldAnswer   // by broker
 	Scenario *Scenario      // that a lab plays; nil without one
+	// Term is nil where no controller of kstate's own runs.
+	Term *Term
 }
 
 // SettingValue is a setting of the controller and its brokers as it is now. AtStart:

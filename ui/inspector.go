@@ -47,7 +47,7 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 	}
 	in.stepRows = max(in.stepRows, step.height(a.w)+1) // so that the rest stays where it is
 	h := min(in.stepRows, a.h*2/5)
-	if in.subject.Kind == model.NoSubject {
+	if in.subject.Kind == model.NoSubject && f.Term == nil {
 		h = a.h - 2
 	}
 	in.drawSubject(a.sub(0, 0, a.w, a.h-h), f)
@@ -60,6 +60,12 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 }
 
 func (in *inspector) drawSubject(a area, f *model.Frame) {
+	if in.subject.Kind == model.NoSubject && f.Term != nil && f.View != nil {
+		lines := in.controllerFacts(f)
+		in.fit(len(lines), a.h)
+		drawLines(a, lines, in.scroll)
+		return
+	}
 	if in.subject.Kind == model.NoSubject {
 		a.put(1, 0, faint, "Nothing chosen: enter on a topic, partition, replica or broker inspects it.")
 		return

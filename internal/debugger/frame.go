@@ -42,7 +42,7 @@ func (s *Session) frame() model.Frame {
 	v := e.View()
 	f := model.Frame{Mode: s.opt.Mode, ReadOnly: s.opt.Operate == nil && s.opt.Mode != model.ControlMode, Source: s.opt.Source, Now: s.opt.Clock(),
 		Position: s.taken + 1, View: v, Event: e.Current(), At: e.At(), Edges: model.Edges{LastPartition: partitionEdge(s.partitionMove), LastReplica: replicaEdge(s.replicaMove)},
-		History: s.history.Snapshot(), Open: e.OpenRequests(batchShown),
+		History: s.history.Snapshot(), Open: e.OpenRequests(batchShown), Term: e.Term(),
 		Inspection: s.inspection, Explanation: s.why.explanation, StepZnodes: s.stepZnodes, Preview: s.preview, Notices: s.notices}
 	switch {
 	case s.inFlight != nil:

@@ -139,6 +139,39 @@ func replicaStatesText(p *model.Partition) string {
 	return text
 }
 
+// startFacts says whether the next pass of the deletion loop would start the
+// deletion, by its three conditions, and what it would retry.
+// Kafka: TopicDeletionManager.isTopicEligibleForDeletion, resumeDeletions.
+func (c *Cluster) startFacts(e *model.Explanation, name string) {
+	v := c.view
+	if !v.TopicsToBeDeleted.Has(name) {
+		return
+	}
+	var started, ineligible int
+	for _, p := range v.Topic(name).Partitions() {
+		for _, r := range p.Replicas {
+			switch {
+			case !slices.Contains(p.Assignment.Replicas, r.Broker):
+			case r.State == model.ReplicaDeletionStarted:
+				started++
+			case r.State == model.ReplicaDeletionIneligible:
+				ineligible++
+			}
+		}
+	}
+	tick := map[bool]string{true: "✓", false: "✗"}
+	marked := v.TopicsIneligibleForDeletion.Has(name)
+	e.Facts = append(e.Facts, remembers("the next pass starts the deletion if all three hold: %s it is queued; %s no replica is ReplicaDeletionStarted (%d are); %s it is not in topicsIneligibleForDeletion",
+		tick[true], tick[started == 0], started, tick[!marked]))
+	if ineligible > 0 {
+		when := "the next pass takes them back to OfflineReplica, to be deleted again"
+		if started > 0 {
+			when = "they are taken back to OfflineReplica once no replica is ReplicaDeletionStarted"
+		}
+		e.Facts = append(e.Facts, remembers("retry: %s in ReplicaDeletionIneligible; %s", plural(ineligible, "replica"), when))
+	}
+}
+
 // memoryFacts are the deletion sets and the replicas' states.
 func (c *Cluster) memoryFacts(e *model.Explanation, name string) {
 	v := c.view
@@ -166,4 +199,5 @@ func (c *Cluster) memoryFacts(e *model.Explanation, name string) {
 	if text != "" {
 		e.Facts = append(e.Facts, remembers("replicas: %s", text[2:]))
 	}
+	c.startFacts(e, name)
 }

@@ -202,9 +202,18 @@ func TestDeletionWithABrokerDown(t *testing.T) {
 	if v := b.engine.View(); !v.TopicsWithDeletionStarted.Has("t") || v.ReplicaState(model.Replica{TopicPartition: model.TP("t", 0), Broker: 1}) != model.ReplicaDeletionStarted {
 		t.Fatalf("the deletion has not started: %+v", e.Facts)
 	}
+	says := func(e *model.Explanation, text string) bool {
+		return slices.ContainsFunc(e.Facts, func(f model.Evidence) bool { return strings.Contains(f.Says, text) })
+	}
+	if !says(e, "✓ it is queued; ✗ no replica is ReplicaDeletionStarted (2 are); ✗ it is not in topicsIneligibleForDeletion") || !says(e, "1 replica in ReplicaDeletionIneligible; they are taken back to OfflineReplica once") {
+		t.Errorf("whether it may start is not said: %+v", e.Facts)
+	}
 	b.silent[1], b.silent[2] = false, false
 	b.pay()
-	b.expect("1 and 2 have answered", deletionWaiting, "offline-replica", "broker:3")
+	e = b.expect("1 and 2 have answered", deletionWaiting, "offline-replica", "broker:3")
+	if !says(e, "✓ it is queued; ✓ no replica is ReplicaDeletionStarted (0 are); ✗ it is not in topicsIneligibleForDeletion") {
+		t.Errorf("whether it may start is not said: %+v", e.Facts)
+	}
 	if e := b.why(model.BrokerSubject, "3"); !slices.Contains(whats(e), WaitsForBroker) || e.State != "dead" {
 		t.Errorf("broker 3: %s, %v", e.State, whats(e))
 	}
