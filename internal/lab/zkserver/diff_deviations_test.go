@@ -19,8 +19,8 @@ const (
 	emptyPath = "the empty path is not the root"
 
 	// 3.8.4 lets a one-shot watch take the place of a persistent one of the same
-	// connection on the same path (ZOOKEEPER-4466).
-	oneShotOnPersistent = "a one-shot watch does not replace a persistent one"
+	// connection on the same path, and the other way round (ZOOKEEPER-4466).
+	oneShotOnPersistent = "a one-shot watch and a persistent one do not replace each other"
 	// 3.8.4 runs into a null pointer, answers with an error and a body, and spends no zxid.
 	nullACLInMulti = "a null ACL in a multi is an invalid ACL"
 	// 3.8.4 writes each half of a surrogate pair as three bytes.

@@ -150,17 +150,19 @@ func (s step) ends() bool {
 }
 
 // drawing draws sequences. It never lets one connection set a one-shot watch on
-// a path where it may have a persistent one: see oneShotOnPersistent.
+// a path where it may have a persistent one, nor a recursive one where it may
+// have a one-shot watch of children: see oneShotOnPersistent.
 type drawing struct {
 	*rand.Rand
-	lasting [diffClients]map[string]bool // paths with a persistent watch, by client
+	lasting  [diffClients]map[string]bool // paths with a persistent watch, by client
+	children [diffClients]map[string]bool // paths with a one-shot watch of children
 }
 
 // draw is the sequence of a seed, n steps long.
 func draw(seed uint64, n int) []step {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x6b73))}
 	for i := range d.lasting {
-		d.lasting[i] = map[string]bool{}
+		d.lasting[i], d.children[i] = map[string]bool{}, map[string]bool{}
 	}
 	var out []step
 	for range n {
@@ -231,6 +233,7 @@ func (d drawing) step() step {
 	}
 	if s.kind == stepCut || s.kind == stepMove || s.kind == stepImpostor || s.ends() {
 		clear(d.lasting[s.client])
+		clear(d.children[s.client])
 	}
 	return s
 }
@@ -245,6 +248,9 @@ func (d drawing) request(s *step) {
 		s.op = []OpCode{OpExists, OpGetData, OpGetChildren, OpGetChildren2}[d.IntN(4)]
 		s.path, s.watch = d.path(), d.chance(60)
 		s.watch = s.watch && !d.lasting[s.client][s.path]
+		if s.watch && (s.op == OpGetChildren || s.op == OpGetChildren2) {
+			d.children[s.client][s.path] = true
+		}
 	case n < 660:
 		s.op, s.path = []OpCode{OpGetACL, OpGetACL, OpSync, OpGetEphemerals, OpCountChildren}[d.IntN(5)], d.path()
 	case n < 800:
@@ -266,8 +272,10 @@ func (d drawing) request(s *step) {
 	case n < 830:
 		s.op = OpMultiRead
 		for range d.IntN(4) {
-			s.parts = append(s.parts, step{op: []OpCode{OpGetData, OpGetChildren, OpGetData, OpGetChildren, OpExists}[d.IntN(5)],
-				path: d.path(), watch: d.chance(50)})
+			p := step{op: []OpCode{OpGetData, OpGetChildren, OpGetData, OpGetChildren, OpExists}[d.IntN(5)], path: d.path(), watch: d.chance(50)}
+			if p.path != "" { // see emptyPath
+				s.parts = append(s.parts, p)
+			}
 		}
 	case n < 940:
 		d.watching(s)
@@ -313,6 +321,9 @@ func (d drawing) write(s *step) {
 	}
 	if d.chance(8) {
 		s.flags = int32(d.IntN(10) - 1)
+		if s.op == OpCreateTTL && s.ttl < 0 {
+			s.ttl = 1 // ZooKeeper 3.8.4 ends at a negative one with other flags
+		}
 	}
 	if !strings.HasPrefix(s.path, "@") && (s.flags == Sequential || s.flags == EphemeralSequential || s.flags == SequentialTTL) {
 		s.flags = -1 // it would outlive the sequence
@@ -327,6 +338,9 @@ func (d drawing) watching(s *step) {
 		s.op, s.path, s.mode = OpAddWatch, d.path(), int32(d.IntN(2))
 		if d.chance(8) {
 			s.mode = int32(d.IntN(5) - 1)
+		}
+		if d.children[s.client][s.path] {
+			s.mode = 0
 		}
 		lasting[s.path] = true
 	case n < 75:
@@ -344,12 +358,15 @@ func (d drawing) watching(s *step) {
 			var l []string
 			for range d.IntN(3) {
 				p := d.path()
-				if p == "" || i < 3 && lasting[p] {
+				if p == "" || i < 3 && lasting[p] || i == 4 && d.children[s.client][p] {
 					continue
 				}
 				l = append(l, p)
 			}
 			s.lists = append(s.lists, l)
+		}
+		for _, p := range s.lists[2] {
+			d.children[s.client][p] = true
 		}
 		if lists == 5 {
 			for _, p := range slices.Concat(s.lists[3], s.lists[4]) {

@@ -28,8 +28,11 @@ func TestOddRequestsAreAnsweredAsZooKeeperDoes(t *testing.T) {
 	if op, _ := (&decoder{b: multi(part{OpCreate, createBody("/m4", nil, Container)})}).multiHeader(); op != OpCreate2 || len(s.Store().timed) != 2 {
 		t.Errorf("create with flags 4 in a multi: answered as %v, %d containers", op, len(s.Store().timed))
 	}
-	if op, _ := (&decoder{b: multi(part{OpCreateContainer, createBody("/m0", nil, Persistent)})}).multiHeader(); op != OpCreate || len(s.Store().timed) != 2 {
+	if op, _ := (&decoder{b: multi(part{OpCreateContainer, createBody("/m0", nil, Persistent)})}).multiHeader(); op != OpCreate2 || len(s.Store().timed) != 3 {
 		t.Errorf("createContainer with flags 0 in a multi: answered as %v, %d containers", op, len(s.Store().timed))
+	}
+	if op, _ := (&decoder{b: multi(part{OpCreateTTL, ttlBody("/m1", Persistent, 1000)})}).multiHeader(); op != OpCreate || len(s.Store().timed) != 3 {
+		t.Errorf("createTTL with flags 0 in a multi: answered as %v, %d containers and TTL znodes", op, len(s.Store().timed))
 	}
 	for _, flags := range []int32{-1, 7, PersistentTTL} { // none, and one that needs a time to live
 		c.want(MarshallingError, OpMulti, multiBody(part{OpCreate, createBody("/m", nil, flags)}))
@@ -60,6 +63,22 @@ func TestOddRequestsAreAnsweredAsZooKeeperDoes(t *testing.T) {
 	if a := c.next(); a.code != OK {
 		t.Errorf("setWatches: %v", a.code)
 	}
+}
+
+func TestHalfARecursiveWatchIsLeft(t *testing.T) {
+	_, addr := listening(t)
+	c, w := connected(t, addr), connected(t, addr)
+	w.want(OK, OpAddWatch, versionBody("/a", 1))
+	w.want(MarshallingError, OpCheckWatches, versionBody("a", 3)) // it looks above, where it looked at the path alone
+	w.want(OK, OpRemoveWatches, versionBody("/a", 2))             // data: the child's half hears of deletions
+	c.want(OK, OpCreate, createBody("/a", nil, 0))
+	c.want(OK, OpCreate, createBody("/a/b", nil, 0))
+	c.want(OK, OpSetData, setBody("/a/b", nil, AnyVersion))
+	w.quiet()
+	c.want(OK, OpDelete, versionBody("/a/b", AnyVersion))
+	w.wantEvents("NodeDeleted /a/b")
+	w.want(OK, OpRemoveWatches, versionBody("/a", 1))
+	w.want(NoWatcher, OpCheckWatches, versionBody("a", 3))
 }
 
 func TestIDsOfACLsAreReadAsJavaDoes(t *testing.T) {

@@ -112,8 +112,8 @@ func decodeMulti(d *decoder, r *request) {
 	}
 }
 
-// decodeMultiOp reads a write of a multi. Of what is created there the flags
-// decide, not the op.
+// decodeMultiOp reads a write of a multi. Flags of containers and TTL znodes
+// decide there what is created, whatever the op.
 func decodeMultiOp(d *decoder, kind OpCode) Op {
 	op := decodeOp(d, kind)
 	switch kind {
@@ -126,7 +126,7 @@ func decodeMultiOp(d *decoder, kind OpCode) Op {
 		case op.Flags == PersistentTTL || op.Flags == SequentialTTL:
 			op.Kind = OpCreateTTL
 			d.bad = d.bad || kind != OpCreateTTL
-		case kind != OpCreate2:
+		case kind == OpCreateTTL:
 			op.Kind = OpCreate
 		}
 	}

@@ -1,6 +1,9 @@
 package zkserver
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Watcher is told of events. Notify is called with the store's lock held, in
 // the order of the changes, before the change can be seen by any read: it must
@@ -205,7 +208,7 @@ func (s *Store) fire(t EventType, path string, acl *aclList) {
 		for at := path; at != "/"; {
 			at, _, _ = splitPath(at)
 			for _, wg := range s.watches[at] {
-				if wg.paths[at]&bitRecursive != 0 {
+				if recurses(t, wg.paths[at]) {
 					collect(wg)
 				}
 			}
@@ -216,6 +219,13 @@ func (s *Store) fire(t EventType, path string, acl *aclList) {
 			wg.w.Notify(Event{Type: t, Path: path, Zxid: s.zxid})
 		}
 	}
+}
+
+// recurses tells whether a watch on a path above that of an event matches it.
+// removeWatches may have left one of its two halves, of which the child's hears
+// of deletions alone.
+func recurses(t EventType, bits uint8) bool {
+	return bits&bitRecursive != 0 && (t == NodeDeleted || bits&bitDataStay != 0)
 }
 
 // fires tells whether a watch on the very path of an event matches it.
@@ -294,6 +304,9 @@ func (s *Store) disarm(w Watcher, path string, kind int32, look bool) Code {
 			if any.paths[path]&mask != 0 {
 				return OK
 			}
+		}
+		if s.recursive > 0 && !strings.HasPrefix(path, "/") {
+			return MarshallingError // it looks at the paths above too, and fails at that
 		}
 		return NoWatcher
 	}
