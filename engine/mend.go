@@ -63,7 +63,7 @@ func (m Mends) String() string {
 // that is mended.
 func (e *Engine) dropGhost(topic string) {
 	t := e.ctx.Topic(topic)
-	if !e.cfg.Mend.GhostStates || t == nil || t.Known {
+	if !e.cfg.Mend.GhostStates || t == nil || t.Known || hasAssignment(t) {
 		return
 	}
 	states := livingStates(t)
@@ -73,6 +73,18 @@ func (e *Engine) dropGhost(topic string) {
 			topic, states, t.Reassigning, map[bool]int{true: 1}[mark])
 	}
 	e.ctx.DropTopic(topic)
+}
+
+// hasAssignment tells whether memory has an assignment of the topic. One that is not
+// known has none, unless an event of its znode came before that of its creation
+// and took its partitions in: then what is remembered is its own.
+func hasAssignment(t *model.Topic) bool {
+	for _, p := range t.Entries() {
+		if p.Assignment != nil && len(p.Assignment.Replicas) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // livingStates counts the partitions that are in a state other than NonExistent.

@@ -91,6 +91,32 @@ func TestGhostMarks(t *testing.T) {
 	})
 }
 
+// An event of the znode of a deleted topic that is still queued takes in the
+// topic that was created in its place, before the event of its creation runs.
+// What it remembers then is no ghost: dropped, its partition would be created a
+// second time and stay new. Found by seed 30192 of kstate sim.
+func TestGhostsAreNotTheStatesOfATopicThatLives(t *testing.T) {
+	mendedOrNot(t, engine.Mends{GhostStates: true}, func(t *testing.T, s *stage, mended bool) {
+		s.create("orders", []int32{1, 2})
+		s.run()
+		s.hold = true
+		s.mark("orders")
+		s.run()
+		s.releaseAll()
+		s.world.Push(&model.WatchFired{Path: model.TopicPath("orders"), Kind: model.NodeDataChanged})
+		for s.has(model.DeleteTopicPath("orders")) { // the deletion is done, the other event waits
+			s.steps(1)
+		}
+		s.create("orders", []int32{2, 1})
+		s.run()
+		p := s.engine.View().Partition(tp0("orders"))
+		if mended && (p == nil || p.State != model.OnlinePartition) {
+			t.Errorf("the partition is %+v", p)
+		}
+		s.check("in the end")
+	})
+}
+
 // N22, 8.73: a reassignment of a partition without a state znode stops each new
 // controller; mended, it is passed over and the others go on.
 func TestHalfDeletedTopics(t *testing.T) {

@@ -209,6 +209,7 @@ func (e *Engine) processPartitionModifications(topic string) error {
 	a = grown[0].TopicAssignment
 	tps = slices.DeleteFunc(tps, func(tp model.TopicPartition) bool { _, ok := a.Assignment(tp.Partition); return !ok })
 	e.logf(controllerLogger, model.Info, "new partitions to be added %v", tps)
+	e.dropGhost(topic)
 	for _, tp := range tps {
 		p, _ := a.Assignment(tp.Partition)
 		if err := e.updateAssignment(tp, p); err != nil {

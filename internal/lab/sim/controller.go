@@ -251,6 +251,11 @@ func (c *controller) runAside() bool {
 
 // performNow performs a step that waits for nobody, and records it.
 func (c *controller) performNow(step model.Step, event, aside uint64) model.Result {
+	if _, local := step.(*model.Watch); local || step.Grain() != model.IOGrain {
+		r := c.perform(step)
+		c.record.Taken(r.At, event, aside, step)
+		return r
+	}
 	n := c.record.Step(c.s.ms(), event, aside, step)
 	r := c.perform(step)
 	c.record.Settled(n, step, r)

@@ -67,9 +67,10 @@ type Sim struct {
 	mended   bool              // everything was restarted after a dead end of Kafka's
 	active   int64             // when something last was written, sent or asked
 	failure  *Failure
-	acting   *controller // whose step is being looked at
-	holding  *Held       // waits for its controller
-	held     *Held       // a debugger takes the steps of its controller
+	failed   func(what string) // is told of each failure; nil: nobody
+	acting   *controller       // whose step is being looked at
+	holding  *Held             // waits for its controller
+	held     *Held             // a debugger takes the steps of its controller
 	errs     []string
 }
 
@@ -203,6 +204,9 @@ func (s *Sim) tracef(format string, args ...any) {
 func (s *Sim) fail(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	s.tracef("FAILED: %s", what)
+	if s.failed != nil {
+		s.failed(what)
+	}
 	if s.failure == nil {
 		phase := "while faults happened"
 		if s.healed {

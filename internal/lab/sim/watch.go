@@ -338,6 +338,7 @@ func (w *watch) handled(ch *channel, n *node, r model.ControlRequest, a *model.C
 		h.epoch = max(h.epoch, epoch)
 	} else {
 		w.s.stats.Refused++
+		w.missed(n, r)
 	}
 	w.heard[n.id] = h
 	if x, ok := r.(*model.LeaderAndIsrRequest); ok {
