@@ -24,7 +24,7 @@ With --bootstrap-server unclean elections and the taking back of reassignments a
 		flags: append(append(append(zookeeperFlags(),
 			flag{name: "audit-log", kind: isFile, value: "FILE", usage: "where to record what is written, as JSON lines (default: kstate/audit.log in $XDG_STATE_HOME or ~/.local/state); without a record nothing is written"},
 			flag{name: "properties", kind: isFile, value: "FILE", usage: "a broker's server.properties, for what ZooKeeper does not show: delete.topic.enable, inter.broker.protocol.version, zookeeper.set.acl"},
-			flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"}, stateChangeLogFlag),
+			flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"}, journalFlag, journalSizeFlag, stateChangeLogFlag),
 			bootstrapFlags()...), dashboardFlags()...),
 		run: runAdmin,
 	}

@@ -16,7 +16,7 @@ func TestChangesByKeys(t *testing.T) {
 	d := openDesk(t, lab.Options{Brokers: 3})
 	d.up()
 	log := filepath.Join(t.TempDir(), "audit.log")
-	p := openPane(t, 80, 24, "admin", "--zookeeper", d.bench.lab.Addr(), "--audit-log", log)
+	p := openPane(t, 80, 24, "admin", "--zookeeper", d.bench.lab.Addr(), "--audit-log", log, "--journal", filepath.Join(t.TempDir(), "session.journal"))
 	p.await(patience, "the dashboard", func(text string) bool {
 		return strings.Contains(text, "ADMIN") && strings.Contains(text, "connected") && !strings.Contains(text, "READ-ONLY") && nodeCount(text, "OnlinePartition") == 6
 	})

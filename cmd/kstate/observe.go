@@ -64,7 +64,11 @@ func runObserver(inv *invocation, options observe.Options, log io.Writer) error 
 			}
 		}
 	}
-	recorded, err := openJournal(inv, "", journal.Header{Mode: model.ObserveMode, Source: options.Source})
+	mode := model.ObserveMode
+	if options.Admin != nil {
+		mode = model.AdminMode
+	}
+	recorded, err := openJournal(inv, "", journal.Header{Mode: mode, Source: options.Source})
 	if err != nil {
 		return err
 	}
