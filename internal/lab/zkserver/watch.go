@@ -1,9 +1,6 @@
 package zkserver
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Watcher is told of events. Notify is called with the store's lock held, in
 // the order of the changes, before the change can be seen by any read: it must
@@ -305,7 +302,7 @@ func (s *Store) disarm(w Watcher, path string, kind int32, look bool) Code {
 				return OK
 			}
 		}
-		if s.recursive > 0 && !strings.HasPrefix(path, "/") {
+		if s.recursive > 0 && path != "" && path[0] != '/' {
 			return MarshallingError // it looks at the paths above too, and fails at that
 		}
 		return NoWatcher
