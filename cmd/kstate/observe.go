@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"syscall"
@@ -87,6 +88,8 @@ func runObserver(inv *invocation, options observe.Options, log io.Writer) error 
 	failed := make(chan error, 1)
 	go func() { failed <- o.Run(ctx) }()
 	if inv.has("headless") {
+		signal.Ignore(syscall.SIGPIPE) // the write says it, and the session is closed in order
+		defer signal.Reset(syscall.SIGPIPE)
 		tellNotices(inv.console.err, o.Frames())
 	} else if err := show(inv, o); err != nil {
 		return err

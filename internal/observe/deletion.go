@@ -129,6 +129,9 @@ func (d *Deletion) judge(s *tree.Survey, at int64) DeletionStatus {
 		out.Why = "waits for " + blockers(out.BlockedBy)
 		return out
 	}
+	if d.status.State == DeletionWaiting { // nobody looked while it waited
+		d.stirred = at
+	}
 	switch {
 	case d.gone:
 		out.State, out.Why = DeletionRunning, "the topic is gone, its config and its marker go next"

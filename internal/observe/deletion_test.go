@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"kstate/internal/tree"
@@ -81,6 +82,22 @@ func TestADeletionIsFollowedToItsEnd(t *testing.T) {
 				t.Error("something comes after the end")
 			}
 		})
+	}
+}
+
+// The time that a deletion waited does not count against the brokers.
+func TestADeletionThatWaitedLongIsTriedAgain(t *testing.T) {
+	s := deletionTree(t)
+	put(s, marker, "")
+	put(s, "/brokers/topics/t/partitions/0/state", leaderless)
+	drop(s, broker2)
+	d := FollowDeletion("t", s, 0)
+	put(s, broker2, cluster[broker2])
+	if st, _ := d.Look(s, 60_000); st.State != DeletionRetrying || st.Why != "what it waited for is over, and it is tried again" {
+		t.Errorf("%s", st.Text())
+	}
+	if st, _ := d.Look(s, 75_000); !strings.Contains(st.Why, "a broker has not confirmed") {
+		t.Errorf("15 s later: %s", st.Text())
 	}
 }
 

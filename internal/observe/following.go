@@ -187,7 +187,7 @@ func (d *deletions) seen(o *Observer, ref model.ZnodeRef, missing bool, now int6
 func (d *deletions) look(o *Observer, now int64) {
 	for _, topic := range slices.Sorted(maps.Keys(d.followed)) {
 		f := d.followed[topic]
-		if d.touched[topic] || f.Status().State == DeletionRunning {
+		if d.touched[topic] || f.Status().State == DeletionRunning || f.Status().State == DeletionRetrying {
 			d.lookAt(o, topic, f, now)
 		}
 	}

@@ -12,6 +12,9 @@ const (
 	// settleMillis is how long a change rests before the engine is told: by then
 	// those that belong before it have come, and often what the controller made of it.
 	settleMillis = 120
+	// unclaimedMillis is the same for what the controller did and the engine did not
+	// propose: a deletion is told at once, and its reason may still be being read.
+	unclaimedMillis = 400
 	// awaitMillis is how long a proposed write waits for its znode, and silentMillis
 	// is the same while the controller answers nobody: it goes on later where it stopped.
 	awaitMillis  = 5_000
@@ -292,7 +295,11 @@ func (f *follower) takeChange() bool {
 	if p == nil {
 		return false
 	}
-	if ready := p.at + settleMillis; f.now < ready {
+	ready, unclaimed := p.at+settleMillis, byController(p, f.tree.find(p.Znode.Path))
+	if unclaimed {
+		ready = p.at + unclaimedMillis
+	}
+	if f.now < ready {
 		f.wake(ready)
 		return false
 	}
@@ -300,7 +307,7 @@ func (f *follower) takeChange() bool {
 		f.stop()
 		return true
 	}
-	if byController(p, f.tree.find(p.Znode.Path)) {
+	if unclaimed {
 		f.follow(p)
 		return true
 	}
