@@ -168,3 +168,24 @@ func textOf(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// A recording of what was only looked at feeds no engine.
+func TestNoEngineIsFedFromBeside(t *testing.T) {
+	for _, mode := range []model.Mode{model.ObserveMode, model.AdminMode} {
+		path := filepath.Join(t.TempDir(), "beside.journal")
+		w, err := journal.Create(journal.Options{Path: path, Header: journal.Header{Mode: mode, Source: "a cluster"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		in, err := journal.Open(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := debugger.NewReplay(in); err == nil || !strings.Contains(err.Error(), "no engine can be fed from it") {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}

@@ -28,7 +28,7 @@ type openStep struct {
 
 // NewReplay refuses a recording whose beginning is gone.
 func NewReplay(in *journal.Reader) (*Replay, error) {
-	if in.Header.Mode == model.ObserveMode {
+	if in.Header.Mode.Beside() {
 		return nil, fmt.Errorf("%s tells what was seen of a controller, not what it was told: no engine can be fed from it", in.Paths()[0])
 	}
 	if !in.Complete() {
