@@ -23,92 +23,6 @@ type batch struct {
 	expect       int  // subjects of the transition at work: how large collections may get
 }
 
-// entry is one of the three kinds of a request's entries.
-type entry interface {
-	model.LeaderAndIsrEntry | model.UpdateMetadataEntry | model.StopReplicaEntry
-	Compare(model.TopicPartition) int
-}
-
-// entries is a collection with one entry per partition. Partitions mostly come
-// in order, and then in the same order again, once for each replica: only where
-// they do not is there an index.
-type entries[T entry] struct {
-	index  map[model.TopicPartition]int32 // nil: the list is in order
-	list   []T
-	finger int // the entry found last
-	name   func(*T) model.TopicPartition
-}
-
-// at is the partition's entry, a new one (whose name the caller sets) if there
-// is none. expect is how many entries may come.
-func (s *entries[T]) at(tp model.TopicPartition, expect int) *T {
-	i, known := s.find(tp)
-	if !known {
-		if s.list == nil {
-			s.list = make([]T, 0, expect)
-		}
-		if s.index == nil && i < len(s.list) {
-			s.index = make(map[model.TopicPartition]int32, max(expect, len(s.list)))
-			for k := range s.list {
-				s.index[s.name(&s.list[k])] = int32(k)
-			}
-		}
-		if i = len(s.list); s.index != nil {
-			s.index[tp] = int32(i)
-		}
-		var zero T
-		s.list = append(s.list, zero)
-	}
-	s.finger = i
-	return &s.list[i]
-}
-
-// find is where the partition's entry is, or else belongs in order.
-func (s *entries[T]) find(tp model.TopicPartition) (at int, known bool) {
-	if s.index != nil {
-		i, ok := s.index[tp]
-		return int(i), ok
-	}
-	n := len(s.list)
-	if n == 0 || s.list[n-1].Compare(tp) < 0 {
-		return n, false
-	}
-	for i := s.finger; i < min(s.finger+2, n); i++ {
-		if s.list[i].Compare(tp) == 0 {
-			return i, true
-		}
-	}
-	return slices.BinarySearchFunc(s.list, tp, T.Compare)
-}
-
-func (s *entries[T]) take() []T {
-	list := s.sorted()
-	*s = entries[T]{name: s.name}
-	return list
-}
-
-// sorted is the collection by name.
-func (s *entries[T]) sorted() []T {
-	if s.index != nil {
-		s.index, s.finger = nil, 0
-		slices.SortFunc(s.list, func(a, b T) int { return a.Compare(s.name(&b)) })
-	}
-	return s.list
-}
-
-// newLeaderAndIsr, newMetadata and newStopReplica are empty collections.
-func newLeaderAndIsr() *entries[model.LeaderAndIsrEntry] {
-	return &entries[model.LeaderAndIsrEntry]{name: func(x *model.LeaderAndIsrEntry) model.TopicPartition { return x.TopicPartition }}
-}
-
-func newMetadata() entries[model.UpdateMetadataEntry] {
-	return entries[model.UpdateMetadataEntry]{name: func(x *model.UpdateMetadataEntry) model.TopicPartition { return x.TopicPartition }}
-}
-
-func newStopReplica() *entries[model.StopReplicaEntry] {
-	return &entries[model.StopReplicaEntry]{name: func(x *model.StopReplicaEntry) model.TopicPartition { return x.TopicPartition }}
-}
-
 func newBatch(e *Engine, m model.Machine) *batch {
 	b := &batch{e: e, machine: m}
 	b.clear()
@@ -132,7 +46,7 @@ func (b *batch) clear() {
 }
 
 func (b *batch) clearMetadata() {
-	b.metadata, b.metadataTo, b.toAll = newMetadata(), map[int32]bool{}, false
+	b.metadata, b.metadataTo, b.toAll = entries[model.UpdateMetadataEntry]{}, map[int32]bool{}, false
 }
 
 // open starts to collect; leftovers of an earlier collection are an illegal state.
@@ -169,7 +83,7 @@ func (b *batch) addLeaderAndIsr(brokers []int32, tp model.TopicPartition, l *mod
 		}
 		set := b.leaderAndIsr[id]
 		if set == nil {
-			set = newLeaderAndIsr()
+			set = &entries[model.LeaderAndIsrEntry]{}
 			b.leaderAndIsr[id] = set
 		}
 		x := set.at(tp, b.expect/max(1, len(b.e.ctx.Brokers())))
@@ -187,7 +101,7 @@ func (b *batch) addStopReplica(broker int32, tp model.TopicPartition, remove boo
 	}
 	set := b.stopReplica[broker]
 	if set == nil {
-		set = newStopReplica()
+		set = &entries[model.StopReplicaEntry]{}
 		b.stopReplica[broker] = set
 	}
 	x := set.at(tp, 0)

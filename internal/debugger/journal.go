@@ -41,7 +41,11 @@ func (s *Session) journalStatus() *model.JournalStatus {
 		s.notice(model.Error, fmt.Sprintf("the journal %s cannot be written: %s. The controller goes on; what the disk does not take in time will be missing", st.Path, why))
 	} else if why == "" && s.journalFails {
 		s.journalFails = false
-		s.notice(model.Warn, fmt.Sprintf("the journal %s is written again; %d records are missing in it", st.Path, st.Lost))
+		missing := "nothing is missing in it"
+		if st.Lost > 0 {
+			missing = fmt.Sprintf("%d records are missing in it", st.Lost)
+		}
+		s.notice(model.Warn, fmt.Sprintf("the journal %s is written again; %s", st.Path, missing))
 	}
 	return s.opt.Journal.Shown()
 }
