@@ -110,6 +110,11 @@ func (sc *serverConn) authenticate(frame []byte, slot chan reply) error {
 	if i.exchange != nil && i.bare {
 		return sc.advance(nil, frame, slot)
 	}
+	switch key := int16(binary.BigEndian.Uint16(frame)); key { // nothing else is even decoded
+	case apiVersionsKey, saslHandshakeKey, saslAuthenticateKey:
+	default:
+		return fmt.Errorf("a request with key %d before authentication", key)
+	}
 	c, a, err := sc.parse(frame)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -327,4 +328,36 @@ func TestReauthentication(t *testing.T) {
 	if f := c.read(); f != nil {
 		t.Errorf("after that: %x", f)
 	}
+}
+
+// FuzzAuthentication: whatever a stranger sends to a listener with SASL, the
+// controller is asked nothing.
+func FuzzAuthentication(f *testing.F) {
+	settings := map[string]string{"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+		"plain.sasl.jaas.config": `org.apache.kafka.common.security.plain.PlainLoginModule required user_ann="unguessable";`}
+	l, err := handshake.NewListener("X", security.SASLPlaintext, settings, func(string, security.Mechanism) (handshake.Credential, bool, error) {
+		return handshake.Credential{}, false, nil
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	request := kmsg.NewRequestFormatter(kmsg.FormatterClientID("x"))
+	hello, plain := kmsg.NewPtrSASLHandshakeRequest(), kmsg.NewPtrSASLAuthenticateRequest()
+	plain.SASLAuthBytes = []byte("\x00ann\x00guess")
+	for v := range int16(2) {
+		for _, m := range []string{"PLAIN", "SCRAM-SHA-256"} {
+			hello.Version, hello.Mechanism = v, m
+			f.Add(slices.Concat(request.AppendRequest(nil, hello, 1), request.AppendRequest(nil, plain, 2), request.AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 3)))
+		}
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		s := NewServer(ServerOptions{OnInput: func(model.Stimulus) { t.Error("a question came through") }, Cluster: mixedCluster})
+		near, far := net.Pipe()
+		s.start(far, "X", l)
+		go io.Copy(io.Discard, near)
+		near.SetWriteDeadline(time.Now().Add(deadline))
+		near.Write(in) // fails when the server closes the connection first
+		near.Close()
+		s.Close()
+	})
 }
