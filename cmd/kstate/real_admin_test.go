@@ -12,11 +12,13 @@ import (
 	"kstate/model"
 )
 
-// administered changes a real cluster after the tour (brokers 1 and 2 live,
-// broker 3 shut down, topic unclean on 2 and 3): by znodes, by keys and over the
-// wire, each to its end; and what is refused.
+// administered changes a real cluster after the tour (brokers 1 and 3 shut down,
+// topic unclean on 2 and 3): by znodes, by keys and over the wire, each to its end;
+// and what is refused.
 func administered(t *testing.T, c *realkafka.Cluster) {
 	t.Helper()
+	c.StartBroker(1)
+	c.WaitBrokers(1, 2)
 	ch := newChanger(t, c.Connect())
 	began := time.Now()
 	done := func(line string) changeReport {
@@ -33,7 +35,7 @@ func administered(t *testing.T, c *realkafka.Cluster) {
 			t.Errorf("%s: elections %+v, want leader %d", tp, e, leader)
 		}
 	}
-	wire := " --bootstrap-server " + strings.Split(c.Bootstrap(), ",")[0]
+	wire := " --bootstrap-server " + strings.Split(c.Bootstrap(), ",")[1]
 
 	r := done("topics create --topic changed --replica-assignment 1:2,2:1 --config retention.ms=60000")
 	if len(r.Plan.Notes) == 0 || !strings.Contains(r.Plan.Notes[0], "topic id: yes") {
