@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -142,5 +143,50 @@ func TestObserveRecords(t *testing.T) {
 	defer in.Close()
 	if _, err := debugger.NewReplay(in); err == nil || !strings.Contains(err.Error(), "no engine can be fed") {
 		t.Error(err)
+	}
+}
+
+// After kill -9 what was recorded until half a second before is there, and can be
+// replayed.
+func TestAKilledControllersJournalIsRead(t *testing.T) {
+	l := keeper(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "killed")
+	cmd := exec.Command(self, "control", "--headless", "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0", "--journal", path)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	elected := func() (was bool, err error) {
+		in, err := journal.Open(path, false)
+		if err != nil {
+			return false, err
+		}
+		defer in.Close()
+		p, err := debugger.NewReplay(in)
+		if err != nil {
+			return false, err
+		}
+		defer func() { p.Close() }()
+		for err == nil {
+			if _, err = p.Next(); err == nil {
+				was = was || p.Engine.IsActive()
+			}
+		}
+		return was, err
+	}
+	await(t, "the election is in the journal", func() bool { was, _ := elected(); return was })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	var tear *journal.Tear
+	if was, err := elected(); !was || !errors.Is(err, io.EOF) && !errors.As(err, &tear) {
+		t.Errorf("%v, %v", was, err)
 	}
 }
