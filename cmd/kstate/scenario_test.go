@@ -45,9 +45,7 @@ func TestGoalsAreNotReachedAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Solution = nil
-			for i := range s.Reached { // at once, not eventually
-				s.Start = append(s.Start, s.Reached[i])
-			}
+			s.Start = append(s.Start, s.Reached...) // at once, not eventually
 			if failed, err := playScript(t.Context(), s, 1, false, &printer{out: &bytes.Buffer{}}); err != nil || failed == 0 {
 				t.Errorf("%d expectations failed, %v", failed, err)
 			}

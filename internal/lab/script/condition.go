@@ -33,8 +33,6 @@ type Question struct {
 	Pattern model.Pattern
 }
 
-var questionKinds = []string{"happened", "event", "log"}
-
 type (
 	partitionIs struct {
 		tp    model.TopicPartition
