@@ -74,6 +74,10 @@ func (i *Invariants) Mended() {
 	}
 }
 
+// Overwritten announces that a state znode was written by somebody who takes it
+// for another: its past binds nobody (INV5).
+func (i *Invariants) Overwritten(tp model.TopicPartition) { delete(i.floors, tp) }
+
 // Broken lists what did not hold so far.
 func (i *Invariants) Broken() []string { return i.broken }
 

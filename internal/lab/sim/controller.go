@@ -298,13 +298,12 @@ func (c *controller) ended(end *model.End) {
 	}
 	if c.eng.Epoch() == 0 { // the memory is empty
 		clear(c.excuses)
+		clear(c.marked)
 		if len(c.s.watch.maimed) == 0 {
 			c.inv.Mended()
 		}
 	} else if c.eng.IsActive() && c.term != c.eng.Epoch() {
 		c.term = c.eng.Epoch()
-		clear(c.excuses)
-		clear(c.marked)
 		c.s.stats.Failovers++
 	}
 	c.s.watch.between(c)

@@ -133,6 +133,11 @@ func (w *watch) stateChanged(path string, tp model.TopicPartition, before, after
 		if w.by == nil && !w.s.plan.ibp.AlterPartition() {
 			w.stray[tp.Topic] = true // a leader of an earlier topic of that name; versions begin anew
 			w.s.leaveOut(earlierLeader)
+			for _, c := range w.s.controllers {
+				if c.eng != nil {
+					c.inv.Overwritten(tp)
+				}
+			}
 			return
 		}
 		w.s.fail("SIM3: %s: %s after %s", path, now, old)
