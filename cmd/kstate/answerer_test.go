@@ -29,10 +29,9 @@ type answerers struct {
 
 // term is what came of one controller epoch.
 type term struct {
-	from    int32               // the controller's id
-	got     map[int32]time.Time // by broker: when the last LeaderAndIsr was there, all of it
-	all     chan struct{}       // closed when each broker has one
-	entries int
+	from int32               // the controller's id
+	got  map[int32]time.Time // by broker: when the last LeaderAndIsr was there, all of it
+	all  chan struct{}       // closed when each broker has one
 }
 
 func startAnswerers(t testing.TB, ids ...int32) *answerers {
