@@ -118,7 +118,7 @@ func TestEncodingAtScale(t *testing.T) {
 		best = min(best, time.Since(start))
 	}
 	t.Logf("100,000 entries in %v", best)
-	if best > slowdown*100*time.Millisecond {
+	if best > slowdown*300*time.Millisecond { // 12 ms on an idle machine; this is for what grows faster than the request
 		t.Errorf("100,000 entries took %v", best)
 	}
 }
