@@ -198,6 +198,11 @@ func (s *Sim) checkPartitions(v *model.View, add func(topic, format string, args
 		}
 		for _, p := range a.Partitions {
 			tp := model.TP(topic, p.Partition)
+			if len(p.Replicas) == 0 {
+				s.leaveOut(haunted)
+				s.lost[topic] = haunted
+				continue
+			}
 			l, _, ok := s.state(tp)
 			if !ok {
 				add(topic, "LIVE2: %s has no state, its replicas are %v", tp, p.Replicas)
@@ -406,6 +411,7 @@ const (
 	leftoverMark   = "an ineligible mark outlived the topic that it was for (Q3)"
 	earlierLeader  = "a leader of an earlier topic wrote its ISR into the new topic's state"
 	changeLost     = "the answer to an ISR change was lost, which a reassignment waited for"
+	haunted        = "a reassignment of an earlier topic haunts this one (7.47)"
 	creationLost   = "the answer to a creation was lost (Q5)"
 )
 
