@@ -456,13 +456,24 @@ func (s *Sim) excused(p problem) string {
 			return leaderStuck
 		}
 		v := c.eng.View()
-		for n := range v.Topic(p.topic).Partitions() {
-			if v.IsQueued(p.topic) && v.IsBeingReassigned(model.TP(p.topic, n)) {
+		for n, part := range v.Topic(p.topic).Partitions() {
+			if v.IsQueued(p.topic) && (v.IsBeingReassigned(model.TP(p.topic, n)) || stateless(part)) {
 				return movedWhileGone
 			}
 		}
 	}
 	return ""
+}
+
+// stateless tells whether an assigned replica does not exist: a reassignment that
+// went on during a deletion has brought it in, which can end in neither then.
+func stateless(p *model.Partition) bool {
+	for _, b := range p.Assignment.Replicas {
+		if r, _ := p.Replica(b); r.State == model.NonExistentReplica {
+			return true
+		}
+	}
+	return false
 }
 
 // leaderWaits tells whether a leader of the topic has had a proposal refused and
