@@ -97,6 +97,7 @@ func (w *Writer) take() (batch []entry, closing bool) {
 		return nil, false
 	}
 	batch, w.queue = w.queue, w.recycled[:0]
+	w.recycled = nil // it is the queue's now, whether or not this batch comes back to take its place
 	return batch, w.closing
 }
 
