@@ -97,6 +97,20 @@ type Channel struct {
 	Sent      uint64 // requests queued since the channel was opened
 }
 
+// SilentAfter is how long a request may be unanswered, in ms, before a broker is
+// said to be silent. It is above what a broker needs for a request about thousands
+// of partitions, and below Kafka's controller.socket.timeout.ms (30 s).
+const SilentAfter = 10_000
+
+// Silent is for how long the first request has not been answered, in ms; 0 while
+// that is less than SilentAfter, or there is none.
+func (c *Channel) Silent(now int64) int64 {
+	if c.Depth == 0 || c.HeadSince <= 0 || now-c.HeadSince < SilentAfter {
+		return 0
+	}
+	return now - c.HeadSince
+}
+
 // BrokerStatus is a broker as the lab or the tree knows it.
 type BrokerStatus struct {
 	ID        int32

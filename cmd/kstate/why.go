@@ -78,5 +78,5 @@ func why(inv *invocation, kind model.SubjectKind) error {
 
 // explainMemory explains what a controller of this process remembers.
 func explainMemory(k debugger.Known, s model.Subject) (*model.Explanation, error) {
-	return explain.OfMemory(explain.Memory{View: k.View, Controller: k.Controller, Config: k.Config, Channels: k.Channels, Queued: k.Queued, Peek: k.Peek}).Explain(s)
+	return explain.OfMemory(explain.Memory{View: k.View, Controller: k.Controller, Config: k.Config, Channels: k.Channels, Now: k.Now, Queued: k.Queued, Peek: k.Peek}).Explain(s)
 }

@@ -13,6 +13,7 @@ type Known struct {
 	Controller model.ControllerStatus
 	Config     engine.Config
 	Channels   []model.Channel
+	Now        int64                         // ms since 1970
 	Queued     int                           // events not finished, the one at work included
 	Peek       func(path string) model.Znode // nil: no znode can be read
 }
@@ -78,7 +79,7 @@ func (s *Session) known(ctx context.Context) Known {
 	if e.Current() != nil {
 		queued++
 	}
-	k := Known{View: e.View(), Controller: s.controllerStatus(), Config: e.Config(), Queued: queued}
+	k := Known{View: e.View(), Controller: s.controllerStatus(), Config: e.Config(), Now: s.opt.Clock(), Queued: queued}
 	if s.opt.Channels != nil {
 		k.Channels = s.opt.Channels()
 	}

@@ -40,6 +40,7 @@ func (s *Session) showFrame(ctx context.Context) time.Duration {
 func (s *Session) frame() model.Frame {
 	e := s.opt.Engine
 	v := e.View()
+	channels, alert := s.channels()
 	f := model.Frame{Mode: s.opt.Mode, ReadOnly: s.opt.Operate == nil && s.opt.Mode != model.ControlMode, Source: s.opt.Source, Now: s.opt.Clock(),
 		Position: s.taken + 1, View: v, Event: e.Current(), At: e.At(), Edges: model.Edges{LastPartition: partitionEdge(s.partitionMove), LastReplica: replicaEdge(s.replicaMove)},
 		History: s.history.Snapshot(), Open: e.OpenRequests(batchShown), Term: e.Term(),
@@ -60,9 +61,7 @@ func (s *Session) frame() model.Frame {
 	if s.opt.Connection != nil {
 		f.Connection = s.opt.Connection()
 	}
-	if s.opt.Channels != nil {
-		f.Channels = s.opt.Channels()
-	}
+	f.Channels, f.Alert = channels, alert
 	if s.opt.Brokers != nil {
 		f.Brokers = s.opt.Brokers(v)
 	}

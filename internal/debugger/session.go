@@ -103,10 +103,11 @@ type Session struct {
 	faults         faultTable
 	stopReason     string
 	inFlight       model.Step
-	inFlightAt     uint64 // number of that step in the journal
-	journalFails   bool   // and the operator was told
-	taken          uint64 // steps settled
-	positions      uint64 // records made
+	inFlightAt     uint64         // number of that step in the journal
+	journalFails   bool           // and the operator was told
+	silent         map[int32]bool // brokers of which the operator was told that they do not answer
+	taken          uint64         // steps settled
+	positions      uint64         // records made
 	history        *model.History
 	partitionMove  model.Step // the last one
 	replicaMove    model.Step // the last one

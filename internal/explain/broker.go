@@ -72,6 +72,21 @@ func (c *Cluster) holdsDeletion(topic string, id int32) bool {
 	return false
 }
 
+// deletingOn are the topics with replicas on a broker that it was told to delete
+// and has not said to have deleted.
+func (c *Cluster) deletingOn(id int32) []string {
+	var out []string
+	for t := range c.view.Topics() {
+		for _, p := range t.Partitions() {
+			if r, ok := p.Replica(id); ok && r.State == model.ReplicaDeletionStarted {
+				out = append(out, t.Name)
+				break
+			}
+		}
+	}
+	return out
+}
+
 // broker explains what is wrong with a broker, and what waits for it; false: it
 // is neither registered nor assigned anything.
 func (c *Cluster) broker(e *model.Explanation, id int32) bool {
@@ -151,6 +166,17 @@ func (c *Cluster) brokerCauses(e *model.Explanation, id int32, b *model.Broker, 
 	if b != nil && w.hosts > w.alone && w.inSync == 0 {
 		say(model.Cause{What: "broker-in-no-isr", Subject: fmt.Sprintf("of %s it is in no ISR, those that consist of it alone excepted", plural(w.hosts, "replica")), Holds: true,
 			Evidence: append([]model.Evidence{own}, c.someStates(w.lagging)...), Resumes: []string{"it catches up with the leaders, and they and the controller agree on the ISR", "it restarts"}})
+	}
+	if c.memory != nil {
+		for i := range c.memory.Channels {
+			if ch := &c.memory.Channels[i]; ch.Broker == id && ch.Silent(c.memory.Now) > 0 {
+				x := c.silence(ch)
+				if topics := c.deletingOn(id); len(topics) > 0 {
+					x.Subject += fmt.Sprintf("; the deletion of %s waits for it: %s", plural(len(topics), "topic"), some(topics))
+				}
+				say(x)
+			}
+		}
 	}
 	if n := len(w.waiting); n > 0 {
 		x := model.Cause{What: WaitsForBroker, Subject: fmt.Sprintf("%s to be deleted: %s", plural(n, "topic"), some(w.waiting)), Holds: true, BlockedBy: block, Resumes: []string{fmt.Sprintf("broker %d registers anew", id)}}

@@ -21,6 +21,7 @@ const (
 	NotAssigned               = "not-assigned"
 	LeaderImbalance           = "leader-imbalance" // over the limit of the automatic balancer
 	WaitsForBroker            = "waits-for-broker"
+	BrokerNotAnswering        = "broker-not-answering" // a request has been with it for model.SilentAfter or longer
 )
 
 // Memory is what the process of a controller knows.
@@ -29,6 +30,7 @@ type Memory struct {
 	Controller model.ControllerStatus
 	Config     engine.Config
 	Channels   []model.Channel
+	Now        int64                         // ms since 1970
 	Queued     int                           // events not finished, the one at work included
 	Peek       func(path string) model.Znode // reads a znode; nil: none can be read
 }

@@ -77,7 +77,7 @@ func (c *Cluster) leftoverMark(name string, found []model.Cause) []model.Cause {
 // stalled finds deletions that nothing marks as halted and that do not move:
 // an answer that names no partition, and a state znode that went away.
 func (c *Cluster) stalled(name string) []model.Cause {
-	var out []model.Cause
+	out := c.unansweredDeletions(name)
 	for n, p := range c.view.Topic(name).Partitions() {
 		tp := model.TP(name, n)
 		for _, r := range p.Replicas {
@@ -95,6 +95,43 @@ func (c *Cluster) stalled(name string) []model.Cause {
 		}
 	}
 	return out
+}
+
+// unansweredDeletions has a cause for each silent broker that was told to delete
+// replicas of a topic: the controller waits for its answer without a limit.
+func (c *Cluster) unansweredDeletions(name string) []model.Cause {
+	started := map[int32]int{}
+	for _, p := range c.view.Topic(name).Partitions() {
+		for _, r := range p.Replicas {
+			if r.State == model.ReplicaDeletionStarted {
+				started[r.Broker]++
+			}
+		}
+	}
+	var out []model.Cause
+	for i := range c.memory.Channels {
+		ch := &c.memory.Channels[i]
+		if n := started[ch.Broker]; n > 0 && ch.Silent(c.memory.Now) > 0 {
+			x := c.silence(ch)
+			x.Subject += fmt.Sprintf("; the deletion of %s waits for it", plural(n, "replica"))
+			x.Evidence = append(x.Evidence, remembers("%s on broker %d in ReplicaDeletionStarted", plural(n, "replica"), ch.Broker))
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// silence is the cause that a broker does not answer.
+func (c *Cluster) silence(ch *model.Channel) model.Cause {
+	id := ch.Broker
+	link := "connected"
+	if !ch.Connected {
+		link = "not connected"
+	}
+	return model.Cause{What: BrokerNotAnswering, Subject: fmt.Sprintf("broker %d has not answered %s for %d s", id, ch.Head, ch.Silent(c.memory.Now)/1000), Holds: true,
+		BlockedBy: []string{fmt.Sprintf("broker:%d", id)},
+		Evidence:  []model.Evidence{remembers("%s to broker %d not answered, %s, the first: %s", plural(ch.Depth, "request"), id, link, ch.Head), c.brokerEvidence(id)},
+		Resumes:   []string{fmt.Sprintf("broker %d answers: the request is sent again until then", id), fmt.Sprintf("the registration of broker %d ends: then its replicas count as offline, and wait for its start", id)}}
 }
 
 // answeredAll: nothing is on the way to or from a broker.

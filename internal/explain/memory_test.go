@@ -290,6 +290,37 @@ func TestDeletionThatIsNeverAnswered(t *testing.T) {
 	}
 }
 
+// A broker that does not answer is named, with the request, for how long, and what
+// waits; not before it has had its time.
+func TestDeletionWaitsForASilentBroker(t *testing.T) {
+	b := newBench(t, 1, 2)
+	b.create("t", 1, 2)
+	b.silent[2] = true
+	b.delete("t")
+	memory := func(now int64) *Cluster {
+		return OfMemory(Memory{View: b.engine.View(), Controller: model.ControllerStatus{Status: "active", ID: 1000, Self: true, Epoch: 1}, Config: b.engine.Config(), Peek: b.peek, Now: now,
+			Channels: []model.Channel{{Broker: 1, Connected: true}, {Broker: 2, Connected: true, Depth: 3, Head: "StopReplica t-0 epoch=-2 delete", HeadSince: 1000}}})
+	}
+	if e := explain(t, memory(1000+model.SilentAfter-1), model.TopicSubject, "t"); e.Found || e.State != deletionRunning {
+		t.Errorf("too early: %s, %+v", e.State, e.Causes)
+	}
+	c := memory(1000 + model.SilentAfter + 4000)
+	const says = "broker 2 has not answered StopReplica t-0 epoch=-2 delete for 14 s; the deletion of "
+	e := explain(t, c, model.TopicSubject, "t")
+	if !e.Found || e.State != deletionRunning || len(e.Causes) != 1 || e.Causes[0].What != BrokerNotAnswering || e.Causes[0].Subject != says+"1 replica waits for it" || !slices.Equal(e.BlockedBy, []string{"broker:2"}) {
+		t.Errorf("the topic: %s, blocked by %v: %+v", e.State, e.BlockedBy, e.Causes)
+	}
+	e = explain(t, c, model.BrokerSubject, "2")
+	if !slices.ContainsFunc(e.Causes, func(x model.Cause) bool {
+		return x.What == BrokerNotAnswering && x.Subject == says+"1 topic waits for it: t"
+	}) {
+		t.Errorf("the broker: %+v", e.Causes)
+	}
+	if e = explain(t, c, model.BrokerSubject, "1"); slices.Contains(whats(e), BrokerNotAnswering) {
+		t.Errorf("broker 1 has nothing to answer: %+v", e.Causes)
+	}
+}
+
 // The state znode is gone when the topic is marked: its replicas cannot be taken
 // offline, and nothing says so (fact Q10).
 func TestDeletionWithoutAStateZnode(t *testing.T) {
