@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -120,35 +119,41 @@ func payloadText(path string, data []byte, limit int) string {
 	return *text
 }
 
-// MaskedPayload is a payload for people to read: nil for null data; settings that
-// may be secrets have *** in the place of their values; what is no text is in
-// hexadecimal.
+// MaskedPayload is a payload for people to read: nil for null data, MaskedData as
+// text, or in hexadecimal what is no text.
 func MaskedPayload(path string, data []byte) *string {
 	if data == nil {
 		return nil
 	}
-	text := string(data)
-	if ref := ParsePath(path); ref.Kind == ConfigEntityZnode {
-		if config, err := DecodeConfig(path, data); err == nil && maskConfig(config) {
-			text = string(EncodeConfig(config))
-		}
-	}
+	text := string(MaskedData(path, data))
 	if !utf8.ValidString(text) {
 		text = fmt.Sprintf("%x", data)
 	}
 	return &text
 }
 
-// secretWords are in the names of settings whose values may be secrets.
-var secretWords = []string{"password", "secret", "jaas", "token", "credential", "scram", ".key"}
+// MaskedData is a payload as a screen may show it, to the byte where nothing is
+// hidden: settings that may be secrets have *** in the place of their values, and
+// settings that cannot be read and speak of a secret are left out as a whole.
+func MaskedData(path string, data []byte) []byte {
+	if ParsePath(path).Kind != ConfigEntityZnode || !IsSecret(string(data)) {
+		return data
+	}
+	config, err := DecodeConfig(path, data)
+	switch {
+	case err != nil || len(config) == 0:
+		return fmt.Appendf(nil, "***, %d bytes that cannot be read as settings and may hold a secret", len(data))
+	case maskConfig(config):
+		return EncodeConfig(config)
+	}
+	return data
+}
 
-// maskConfig hides the values of settings that may be secrets.
+// maskConfig hides the values of settings that may be secrets, or speak of one.
 func maskConfig(config map[string]string) (found bool) {
-	for key := range config {
-		for _, word := range secretWords {
-			if strings.Contains(strings.ToLower(key), word) {
-				config[key], found = "***", true
-			}
+	for key, value := range config {
+		if IsSecret(key) || IsSecret(value) {
+			config[key], found = "***", true
 		}
 	}
 	return found

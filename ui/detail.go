@@ -179,7 +179,7 @@ func callLines(s *model.Call, r *model.Result, p *payloads) []line {
 		op := &s.Ops[i]
 		out = append(out, line{{faint, ""}, {faint, itoa(i+1) + " "}, {strong, op.Kind.String() + " " + op.Path}, {faint, versionText(op)}})
 		if op.Kind.Writes() && op.Kind != model.OpDelete {
-			out = append(out, indented("    ", p.lines(op.Data))...)
+			out = append(out, indented("    ", p.ofZnode(op.Path, op.Data))...)
 		}
 		if r != nil && i < len(r.Ops) {
 			out = append(out, resultLines(op, &r.Ops[i], p)...)
@@ -199,7 +199,7 @@ func resultLines(op *model.Op, r *model.OpResult, p *payloads) []line {
 	out := []line{{{good, "  → OK"}, {faint, resultStat(op, r)}}}
 	switch op.Kind {
 	case model.OpGet:
-		out = append(out, indented("    ", p.lines(r.Data))...)
+		out = append(out, indented("    ", p.ofZnode(op.Path, r.Data))...)
 	case model.OpChildren:
 		out = append(out, line{{plain, ""}, {plain, "    " + orNone(strings.Join(r.Children, ", "))}})
 	}

@@ -182,7 +182,7 @@ func (in *inspector) appendZnode(out []line, z *model.Znode) []line {
 		about += fmt.Sprintf("  ephemeral of 0x%x", z.Stat.EphemeralOwner)
 	}
 	out = append(out, line{{faint, about}})
-	return append(out, in.payloads.lines(z.Data)...)
+	return append(out, in.payloads.ofZnode(z.Path, z.Data)...)
 }
 
 // stepColumns is what the step at hand is about: of a call that writes, the
@@ -222,7 +222,7 @@ func (in *inspector) changeColumns(z *model.StepZnodes) columns {
 			after = append(after, line{{removed, "the znode goes"}})
 		} else {
 			after = append(after, line{{faint, "data after it"}})
-			after = append(after, in.payloads.lines(ch.Op.Data)...)
+			after = append(after, in.payloads.ofZnode(ch.Op.Path, ch.Op.Data)...)
 		}
 		markChanged(before, after)
 		if in.narrow {

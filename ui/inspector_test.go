@@ -126,3 +126,23 @@ func FuzzPayload(f *testing.F) {
 		p.lines(data)
 	})
 }
+
+// The settings of a znode that may be secrets are not on the screen, neither in
+// the inspector nor in a record of the log.
+func TestSecretsAreNotShown(t *testing.T) {
+	path, data := model.TopicConfigPath("orders"), []byte(`{"version":1,"config":{"ssl.keystore.password":"hunter2","retention.ms":"1"}}`)
+	var in inspector
+	var texts []string
+	for _, l := range in.appendZnode(nil, &model.Znode{Path: path, Data: data}) {
+		texts = append(texts, l.text())
+	}
+	var p payloads
+	for _, l := range callLines(&model.Call{Ops: []model.Op{{Kind: model.OpSet, Path: path, Data: data}, {Kind: model.OpGet, Path: path}}},
+		&model.Result{Ops: []model.OpResult{{}, {Data: data}}}, &p) {
+		texts = append(texts, l.text())
+	}
+	text := strings.Join(texts, "\n")
+	if strings.Contains(text, "hunter2") || strings.Count(text, `"***"`) != 3 || strings.Count(text, `"retention.ms": "1"`) != 3 {
+		t.Errorf("shown:\n%s", text)
+	}
+}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
+
+	"kstate/model"
 )
 
 // span is a piece of a line in one style; line is a row of the inspector.
@@ -44,6 +46,11 @@ func (p *payloads) lines(data []byte) []line {
 	out := layOut(data)
 	p.known[string(data)] = out
 	return out
+}
+
+// ofZnode is lines of a znode's payload without its secrets.
+func (p *payloads) ofZnode(path string, data []byte) []line {
+	return p.lines(model.MaskedData(path, data))
 }
 
 func layOut(data []byte) []line {

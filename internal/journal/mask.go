@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"kstate/model"
@@ -63,14 +62,14 @@ func maskValue(v any) bool {
 		}
 	case map[string]any:
 		for _, name := range []string{"Name", "name", "Key", "key"} {
-			if s, ok := v[name].(string); ok && secret(s) {
+			if s, ok := v[name].(string); ok && model.IsSecret(s) {
 				for _, value := range []string{"Value", "value"} {
 					found = maskText(v, value) || found
 				}
 			}
 		}
 		for k, x := range v {
-			if secret(k) {
+			if model.IsSecret(k) {
 				found = maskText(v, k) || found
 			}
 			found = maskValue(x) || found
@@ -88,22 +87,11 @@ func maskText(v map[string]any, key string) bool {
 	return true
 }
 
-// secretWords are what the names of secret settings and fields have in them,
-// lower case. Kafka: ConfigDef.Type.PASSWORD, ScramCredentialUtils, DelegationTokenManager.
-var secretWords = []string{"password", "secret", "jaas", "scram", "hmac", "salt", "storedkey", "stored_key", "serverkey", "server_key",
-	"credential", "token", "keystore.key", "keystore.certificate", "truststore.certificates", "private"}
-
-// secret tells whether the value of a setting or field of that name is one.
-func secret(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
-}
-
 // MaskSettings is a copy of settings without the values of secret ones.
 func MaskSettings(settings map[string]string) map[string]string {
 	out := make(map[string]string, len(settings))
 	for k, v := range settings {
-		if secret(k) && v != "" {
+		if model.IsSecret(k) && v != "" {
 			v = masked
 		}
 		out[k] = v

@@ -5,7 +5,7 @@
 // itself. Stores in PEM are read; those of Java (JKS, PKCS12) are refused with
 // the way to convert them.
 //
-// It may import the standard library only.
+// It may import model (which settings are secrets) and the standard library.
 //
 // Duties of the caller:
 //   - A Credential is handed to whoever authenticates, and printed by nobody: its

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"kstate/model"
 )
 
 // ListenerPrefix is what the settings of one listener begin with.
@@ -109,19 +111,9 @@ func ciphers(config *tls.Config, settings map[string]string) error {
 	return nil
 }
 
-// secretWords are parts of the names of settings that hold secrets.
-var secretWords = []string{"password", "jaas.config", "keystore.key", "secret", "token", "credential", "scram"}
-
-// IsSecret tells whether a setting of that name may hold a secret; it errs on the
-// side of yes. Kafka: ConfigDef.Type.PASSWORD.
-func IsSecret(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
-}
-
 // Redacted is a setting's value as it may be shown.
 func Redacted(name, value string) string {
-	if IsSecret(name) {
+	if model.IsSecret(name) {
 		return "[hidden]"
 	}
 	return value

@@ -29,7 +29,7 @@ var packages = map[string]rule{
 
 	"internal/debugger": {own: []string{"model", "engine", "internal/journal"}},
 	"internal/journal":  {own: []string{"model"}, modules: []string{"github.com/klauspost/compress"}},
-	"internal/security": {},
+	"internal/security": {own: []string{"model"}},
 	"internal/acl":      {},
 	"internal/configs":  {own: []string{"model", "engine", "internal/handshake", "internal/security"}},
 

@@ -7,10 +7,6 @@ import (
 	"kstate/model"
 )
 
-// secretWords are in the names of Kafka's settings that hold secrets: passwords,
-// JAAS configurations, tokens, keys in PEM form; those of users begin with SCRAM-.
-var secretWords = []string{"password", "secret", "jaas", "token", "credential", ".key", "scram-"}
-
 // DropSecrets leaves out of a file what must not be copied: delegation tokens
 // with the notifications of their changes, and every setting below /config whose
 // name or value speaks of a secret (the credentials of SCRAM users, passwords, JAAS
@@ -43,7 +39,7 @@ func below(root, path string) bool { return strings.HasPrefix(path, root+"/") }
 // withoutSecrets is a config znode's payload without the settings that are
 // secrets. A payload without any is returned as it is, byte for byte.
 func withoutSecrets(path string, data []byte) (clean []byte, changed bool) {
-	if !isSecret(string(data)) {
+	if !model.IsSecret(string(data)) {
 		return data, false
 	}
 	config, err := model.DecodeConfig(path, data)
@@ -51,19 +47,9 @@ func withoutSecrets(path string, data []byte) (clean []byte, changed bool) {
 		return nil, true
 	}
 	before := len(config)
-	maps.DeleteFunc(config, func(name, value string) bool { return isSecret(name) || isSecret(value) })
+	maps.DeleteFunc(config, func(name, value string) bool { return model.IsSecret(name) || model.IsSecret(value) })
 	if len(config) == before {
 		return data, false // the word is elsewhere in the text
 	}
 	return model.EncodeConfig(config), true
-}
-
-func isSecret(name string) bool {
-	lower := strings.ToLower(name)
-	for _, word := range secretWords {
-		if strings.Contains(lower, word) {
-			return true
-		}
-	}
-	return false
 }
