@@ -108,6 +108,18 @@ func TestWhatNeverEndsHasFailed(t *testing.T) {
 	}
 }
 
+// A goroutine that a test has left behind may bring the process down when the
+// test has long passed; go test puts what it says under that test's name.
+func TestWhatEndsAPackageBetweenTestsIsPrinted(t *testing.T) {
+	out := feed(t, &stream{}, slices.Concat(
+		[]event{{Action: "start", Package: "p"}},
+		ran("TestLeaves", "pass"),
+		[]event{{Action: "output", Package: "p", Test: "TestLeaves", Output: "panic: late\n"}, {Action: "fail", Package: "p", Elapsed: 1}})...)
+	if want := "panic: late\nFAIL p 1.0 s\n"; out != want {
+		t.Errorf("printed\n%s\nwant\n%s", out, want)
+	}
+}
+
 // The whole way, on a module of three packages: one that passes, one that
 // fails and skips, one that does not build.
 func TestModule(t *testing.T) {

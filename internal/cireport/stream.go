@@ -68,7 +68,11 @@ func (s *stream) event(e event) {
 	case "run", "start":
 		s.output[n] = &strings.Builder{}
 	case "output":
-		if b := s.output[n]; b != nil {
+		b := s.output[n]
+		if b == nil { // of a test that has ended: what brings a package down between two tests is put there
+			b = s.output[name{e.Package, ""}]
+		}
+		if b != nil {
 			b.WriteString(e.Output)
 		}
 	case "pass", "fail", "skip":

@@ -32,6 +32,7 @@ type Held struct {
 	clock atomic.Int64
 	input func(model.Stimulus) // the session's
 	came  int                  // inputs so far
+	over  bool                 // closed: a session that has ended may still have a call under way
 }
 
 // Hold plays a seed until the controller with that id has taken so many steps,
@@ -98,6 +99,9 @@ func (h *Held) tell(in model.Stimulus) {
 func (h *Held) Perform(step model.Step) model.Result {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.over {
+		return model.Result{At: h.s.ms(), Code: model.CodeConnectionLoss}
+	}
 	call, ok := step.(*model.Call)
 	if !ok {
 		r := h.c.perform(step)
@@ -140,6 +144,9 @@ const idleLimit = 3600 * second
 func (h *Held) Pass() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.over {
+		return false
+	}
 	came, until := h.came, h.s.now+idleLimit
 	for h.came == came && h.s.now < until {
 		if !h.once() {
@@ -152,7 +159,9 @@ func (h *Held) Pass() bool {
 func (h *Held) expired() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.c.renew()
+	if !h.over {
+		h.c.renew()
+	}
 }
 
 func (h *Held) peek(_ context.Context, path string) model.Znode {
@@ -189,6 +198,7 @@ func (h *Held) brokers(v *model.View) []model.BrokerStatus {
 func (h *Held) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.over = true
 	for _, c := range h.s.controllers {
 		if c.eng != nil && c != h.c {
 			c.eng.Close()

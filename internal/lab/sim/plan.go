@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"kstate/model"
@@ -92,8 +91,6 @@ func draw(r *rand.Rand) plan {
 	}
 	return p
 }
-
-func (p *plan) has(f Fault) bool { return slices.Contains(p.faults, f) }
 
 // String is one line for the trace and for people.
 func (p *plan) String() string {

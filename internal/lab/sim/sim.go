@@ -71,7 +71,6 @@ type Sim struct {
 	acting   *controller       // whose step is being looked at
 	holding  *Held             // waits for its controller
 	held     *Held             // a debugger takes the steps of its controller
-	errs     []string
 }
 
 // epoch is when virtual time begins.
