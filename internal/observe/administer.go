@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,6 +48,7 @@ type administration struct {
 	outcome  *model.PlanProgress // of plan
 	followed []*followed
 	looked   time.Time
+	deleting map[string]bool // topics whose deletion was written here: the change tells of it, and nobody else
 }
 
 // followed is a written change on its way.
@@ -65,7 +67,7 @@ type adminNews struct {
 }
 
 func newAdministration(by Administrator) administration {
-	return administration{by: by, news: make(chan adminNews, 4)}
+	return administration{by: by, news: make(chan adminNews, 4), deleting: map[string]bool{}}
 }
 
 // plannable commands change a cluster.
@@ -128,6 +130,7 @@ func (o *Observer) consent(c model.Consent) {
 	default:
 		change := a.change
 		a.busy, a.change = "a change is being written", nil
+		a.noteDeletions(a.plan)
 		a.outcome = a.progress(a.plan.Number, nil, "writing", model.PlanLine{Text: "writing"}, false)
 		o.dirty = true
 		news := a.news
@@ -172,6 +175,24 @@ func (o *Observer) adminNewsIs(n adminNews) {
 		a.followed = append(a.followed, f)
 		o.notice(model.Info, tree.Printable(a.plan.What+": "+n.text))
 		o.show(f)
+	}
+}
+
+// noteDeletions notes the topics that a plan, which is about to be written, deletes.
+func (a *administration) noteDeletions(p *model.Plan) {
+	for i := range p.Writes {
+		op := &p.Writes[i].Op
+		if ref := model.ParsePath(op.Path); op.Kind == model.OpCreate && ref.Kind == model.DeleteTopicZnode {
+			a.deleting[ref.Topic] = true
+		}
+	}
+}
+
+// forgetDeletions ends that for deletions of which nothing more is told: they are
+// over for their change and for those that follow the tree.
+func (o *Observer) forgetDeletions() {
+	if a := &o.admin; a.busy == "" && len(a.followed) == 0 {
+		maps.DeleteFunc(a.deleting, func(topic string, _ bool) bool { return o.deletions.followed[topic] == nil })
 	}
 }
 

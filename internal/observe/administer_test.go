@@ -134,6 +134,42 @@ func TestAWrittenChangeIsFollowed(t *testing.T) {
 	}
 }
 
+// A deletion that was written here is told of by its change only, one of somebody
+// else by the tree, and so is the next one of the same topic.
+func TestADeletionIsToldOfOnce(t *testing.T) {
+	d := newDesk(t)
+	d.clerk.plan.Writes[0].Op = model.Op{Kind: model.OpCreate, Path: model.DeleteTopicPath("t")}
+	var told []string
+	d.opt.Told = func(e Event) { told = append(told, e.What) }
+	d.command(model.DeleteTopic{Topic: "t"})
+	d.settle()
+	d.command(model.Consent{Number: 1, Typed: "t"})
+	marker := func(topic string, there bool) {
+		d.survey.Apply(model.Znode{Path: model.DeleteTopicPath(topic), Missing: !there})
+		d.deletions.seen(d.Observer, model.ParsePath(model.DeleteTopicPath(topic)), !there, 1)
+		d.following.looked = time.Time{}
+		d.lookAround()
+	}
+	before := len(d.notices)
+	marker("t", true) // seen before the write has come back
+	marker("u", true)
+	if len(told) != 2 || len(d.notices) != before+1 || !strings.HasPrefix(d.last(), "deletion of u: queued") {
+		t.Fatalf("told %q, notices %+v", told, d.notices)
+	}
+	d.settle()
+	d.clerk.file.state, d.clerk.file.done = "done", true
+	d.followChanges()
+	if before = len(d.notices); d.last() != "a change: done: seen" {
+		t.Fatalf("%q", d.last())
+	}
+	if marker("t", false); len(d.notices) != before || len(told) != 3 {
+		t.Errorf("told %q, notices %+v", told, d.notices[before:])
+	}
+	if marker("t", true); !strings.HasPrefix(d.last(), "deletion of t: queued") {
+		t.Errorf("the next deletion of t is not told of: %q", d.last())
+	}
+}
+
 func TestChangesThatAreNotMade(t *testing.T) {
 	d := newDesk(t)
 	d.clerk.err = errors.New("read /x: NOAUTH")

@@ -114,6 +114,7 @@ func (o *Observer) lookAround() {
 	o.following.looked = time.Now()
 	now := o.following.looked.UnixMilli()
 	o.deletions.look(o, now)
+	o.forgetDeletions()
 	o.hearSilence(now)
 }
 
@@ -213,6 +214,8 @@ func (o *Observer) tellDeletion(st DeletionStatus, now int64) {
 	if st.Inferred {
 		mark = "~ "
 	}
-	o.notice(level, mark+st.Text())
+	if !o.admin.deleting[st.Topic] {
+		o.notice(level, mark+st.Text())
+	}
 	o.tell(Event{Type: DeletionEvent, At: now, What: st.Text(), Topic: st.Topic, State: string(st.State), Reason: st.Why, BlockedBy: st.BlockedBy, Evidence: evidence(st.Inferred)})
 }
