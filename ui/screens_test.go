@@ -252,6 +252,20 @@ func TestTheJournalIsInTheStatusLine(t *testing.T) {
 	}
 }
 
+// That no topic is deleted stands in the first row, at any width.
+func TestDeletionOffIsInTheStatusLine(t *testing.T) {
+	for _, value := range []string{"true", "false"} {
+		for _, w := range []int{80, 160} {
+			f := labFrame()
+			f.Mode, f.Journal, f.Settings = model.ControlMode, &model.JournalStatus{Records: 5}, []model.SettingValue{{Name: "delete.topic.enable", Value: value}}
+			row, _, _ := strings.Cut(newScreen(f, w, 24).text(), "\n")
+			if strings.Contains(row, " delete off ") != (value == "false") || !strings.Contains(row, "connected") || !strings.Contains(row, "(self) epoch") {
+				t.Errorf("delete.topic.enable=%s, width %d: %q", value, w, row)
+			}
+		}
+	}
+}
+
 // Whatever is pressed, pasted and resized in whatever order, and whatever frames
 // come in between, nothing panics and nothing is drawn outside.
 func TestAnyKeysInAnyOrder(t *testing.T) {

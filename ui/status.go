@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,9 @@ func (d *dashboard) drawStatus(a area) {
 	}
 	if f.Journal != nil {
 		x = drawJournal(a, x, f.Journal)
+	}
+	if deletionOff(f) {
+		x = a.put(x+1, 0, warn, "delete off")
 	}
 	link, st := "connected", good
 	if !f.Connection.Connected {
@@ -35,6 +39,11 @@ func (d *dashboard) drawStatus(a area) {
 	w -= width(controller) + 2
 	a.sub(0, 0, a.w-width(link)-1, 1).put(max(w, x+1), 0, controllerStyle(&f.Controller), controller)
 	a.sub(0, 0, w-1, 1).put(x+1, 0, plain, f.Source)
+}
+
+// deletionOff: no topic is deleted, and marks are dropped. Kafka: delete.topic.enable.
+func deletionOff(f *model.Frame) bool {
+	return slices.ContainsFunc(f.Settings, func(s model.SettingValue) bool { return s.Name == "delete.topic.enable" && s.Value == "false" })
 }
 
 // roomy is from which width on words need not be cut.

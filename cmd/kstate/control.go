@@ -40,7 +40,7 @@ const (
 func controlCommand() command {
 	flags := append(zookeeperFlags(), flag{name: "listener", kind: isText, value: "NAME://HOST:PORT", repeat: true,
 		usage: "listen there for brokers and clients, who are told that address (HOST:PORT alone is PLAINTEXT)"},
-		flag{name: "id", kind: isNumber, value: "N", usage: "run under this id, which no broker may have (default: the lowest unused one from 1000)"},
+		flag{name: "id", kind: isNumber, value: "N", usage: "run under this id, which no broker may have (default: the lowest from 1000 that no broker and no controller has)"},
 		flag{name: "take-over", usage: "take the role from whoever holds it, in one transaction, instead of waiting"},
 		flag{name: "inter-broker-protocol", kind: isText, value: "V", usage: "inter.broker.protocol.version (default: what all brokers speak)"},
 		flag{name: "properties", kind: isFile, value: "FILE", usage: "the controller's settings from a server.properties"},
@@ -492,9 +492,9 @@ func (t *teller) see(f *model.Frame) {
 		case c.Self:
 			say("is the controller, epoch %d", c.Epoch)
 		case t.status.Self:
-			say("lost the role: %s", holder(c))
+			say("lost the role: %s", t.holder(c))
 		default:
-			say("waits: %s", holder(c))
+			say("waits: %s", t.holder(c))
 		}
 		t.status = c
 	}
@@ -517,9 +517,12 @@ func (t *teller) see(f *model.Frame) {
 	}
 }
 
-func holder(c model.ControllerStatus) string {
-	if c.ID < 0 {
+func (t *teller) holder(c model.ControllerStatus) string {
+	switch c.ID {
+	case engine.NoController:
 		return "nobody holds the role"
+	case t.self.ID:
+		return fmt.Sprintf("%d holds the role: another kstate of this id, or an earlier one whose session is not over; --id N gives this one another", c.ID)
 	}
 	return fmt.Sprintf("%d holds the role", c.ID)
 }

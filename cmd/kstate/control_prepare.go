@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kstate/engine"
 	"kstate/model"
 	"kstate/zkwatch"
 )
@@ -47,8 +48,12 @@ func prepare(inv *invocation, opt zkwatch.Options, s *controlSettings) (int32, e
 		return 0, err
 	}
 	if !inv.has("id") {
+		holder, err := r.holder()
+		if err != nil {
+			return 0, err
+		}
 		id := int32(firstOwnID)
-		for taken[id] != "" {
+		for taken[id] != "" || id == holder {
 			id++
 		}
 		return id, nil
@@ -139,6 +144,23 @@ func (l *looker) refuseKRaft() error {
 		}
 	}
 	return nil
+}
+
+// holder is who has the role: another kstate is registered nowhere else.
+func (l *looker) holder() (int32, error) {
+	z, err := l.get([]string{model.ControllerPath})
+	if err != nil {
+		return engine.NoController, err
+	}
+	r, ok := z[model.ControllerPath]
+	if !ok {
+		return engine.NoController, nil
+	}
+	reg, err := model.DecodeControllerRegistration(model.ControllerPath, r.Data)
+	if err != nil {
+		return engine.NoController, nil // what it holds says nothing of ids
+	}
+	return reg.Broker, nil
 }
 
 // dynamicDefaults takes in what is set for all brokers in ZooKeeper: it outranks a

@@ -321,6 +321,21 @@ func TestControlWaitsAndTakesOver(t *testing.T) {
 	})
 }
 
+// Two that are started alike get ids, and so journals, of their own. Where one is
+// given the other's id, it says so.
+func TestControlBesideItsLike(t *testing.T) {
+	l := keeper(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	first := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0")
+	first.says(`recording to \S+-1000\.journal`)
+	first.says(`is the controller, epoch 1`)
+	second := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0")
+	second.says(`recording to \S+-1001\.journal`)
+	second.says(`waits: 1000 holds the role\n`)
+	third := startControl(t, "--zookeeper", l.Addr(), "--listener", "127.0.0.1:0", "--id", "1000", "--journal", filepath.Join(t.TempDir(), "third.journal"))
+	third.says(`waits: 1000 holds the role: another kstate of this id`)
+}
+
 // A broker that registers under its id makes it resign, with that reason.
 func TestControlMakesWayForABroker(t *testing.T) {
 	l := keeper(t)
@@ -382,7 +397,9 @@ func TestControlRefuses(t *testing.T) {
 		{"/x", "--inter-broker-protocol 4.0", exitUsage, "no ZooKeeper controller after 3.9"},
 		{"/x", "--override delete.topic.enable=yes", exitUsage, "not true or false"},
 		{"/x", "--override num.partitions=0", exitUsage, "not a number from 1"},
-		{"/x", "--override nonsense", exitUsage, "want KEY=VALUE"},
+		{"/x", "--override nonsense", exitUsage, "--override nonsense...: want KEY=VALUE"},
+		{"/x", "--override =hush", exitUsage, "want KEY=VALUE"},
+		{"/x", "--override sasl.jaas:hush", exitUsage, "--override sasl.jaas...: want KEY=VALUE"},
 		{"/x", "--override process.roles=broker", exitUsage, "KRaft"},
 		{"/x", "--override zookeeper.metadata.migration.enable=true", exitUsage, "no part in a migration"},
 		{"/x", "--properties " + properties, exitUsage, "delete.topic.enable=maybe: not true or false"},
@@ -448,8 +465,10 @@ q=end\`))
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
-	if _, err := readProperties(strings.NewReader("a=1\nb=\\u12x4\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("%v", err)
+	for _, bad := range []string{"a=1\nssl.key.password=\\u12x4\n", "a=1\nssl.key.password=\\u12"} {
+		if _, err := readProperties(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "12") {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func TestControlRecords(t *testing.T) {
 		t.Error(path)
 	}
 	c.says(`is the controller, epoch 1`)
-	o := kstate(t, "control", "--headless", "--zookeeper", l.Addr()+"/kafka", "--listener", "127.0.0.1:0")
+	o := kstate(t, "control", "--headless", "--zookeeper", l.Addr()+"/kafka", "--listener", "127.0.0.1:0", "--id", "1000")
 	o.check(t, exitError, "", "another kstate writes it")
 	c.cancel()
 	if code := c.end(); code != exitOK {

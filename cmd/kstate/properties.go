@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -63,6 +64,9 @@ func splitProperty(line string) (key, value string) {
 	return line[:i], rest
 }
 
+// errUnicode does not say what is there: it may be of a password.
+var errUnicode = errors.New(`a backslash and a u are not followed by four hexadecimal digits (Java reads \uXXXX as one character)`)
+
 func unescapeProperty(s string) (string, error) {
 	if !strings.Contains(s, `\`) {
 		return s, nil
@@ -86,11 +90,11 @@ func unescapeProperty(s string) (string, error) {
 		}
 		if s[1] == 'u' {
 			if len(s) < 6 {
-				return "", fmt.Errorf("%q is no \\uXXXX", s)
+				return "", errUnicode
 			}
 			n, err := strconv.ParseUint(s[2:6], 16, 16)
 			if err != nil {
-				return "", fmt.Errorf("%q is no \\uXXXX", s[:6])
+				return "", errUnicode
 			}
 			units = append(units, uint16(n))
 			s = s[6:]

@@ -186,8 +186,9 @@ func readSettings(inv *invocation) (*controlSettings, error) {
 	}
 	for _, o := range inv.given["override"] {
 		k, v, ok := strings.Cut(o, "=")
-		if k = strings.TrimSpace(k); !ok || k == "" {
-			return nil, inv.misuse("--override %s: want KEY=VALUE", security.Redacted(o, o))
+		if k = strings.TrimSpace(k); !ok || k == "" { // what is there may be a password
+			k, _ = splitProperty(k)
+			return nil, inv.misuse("--override %s...: want KEY=VALUE", k)
 		}
 		values[k], where[k] = v, "--override"
 	}

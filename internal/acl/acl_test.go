@@ -118,6 +118,8 @@ func TestBadRulesAreNamed(t *testing.T) {
 		"--allow-principal User:a --topic t --operation Fly":               `"Fly" is no operation`,
 		"--allow-principal User:a --topic t --producer":                    "--producer is not read here",
 		"--allow-principal User:a --topic":                                 "--topic has no value",
+		"--deny-principal \"User:a\" --topic t":                            `line 1: "User:a": nothing is quoted here`,
+		"--deny-principal 'User:a --topic t":                               "line 1: 'User:a: nothing is quoted here",
 		"allow ann":                                                        "no flag",
 		"--allow-principal User:a --topic t --resource-pattern-type match": "no pattern type",
 		"--allow-principal User:a --cluster mine":                          "the one resource of type CLUSTER",
@@ -128,6 +130,10 @@ func TestBadRulesAreNamed(t *testing.T) {
 		if _, err := ReadRules([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+	list, err := ReadRules([]byte("--allow-principal User:a#b --topic t # --cluster\n#--cluster"))
+	if err != nil || len(list) == 0 || list[0].Principal != "User:a#b" {
+		t.Errorf("a name with # in it: %+v, %v", list, err)
 	}
 	if list, err := ReadSuperUsers(" User:a; User:CN=x,O=y ;"); err != nil || !slices.Equal(list, []string{"User:a", "User:CN=x,O=y"}) {
 		t.Errorf("%v, %v", list, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,10 +25,15 @@ func ReadRules(data []byte) ([]Rule, error) {
 	n := 0
 	for line := range strings.Lines(string(data)) {
 		n++
-		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
+		if i := slices.IndexFunc(words, func(w string) bool { return w[0] == '#' }); i >= 0 { // a user's name may hold one
+			words = words[:i]
+		}
 		if len(words) == 0 {
 			continue
+		}
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.ContainsAny(w[:1]+w[len(w)-1:], `"'`) }); i >= 0 {
+			return nil, fmt.Errorf("line %d: %s: nothing is quoted here, as it is for a shell; names with blanks are written as JSON", n, words[i])
 		}
 		rules, err := readFlags(words)
 		if err != nil {

@@ -23,7 +23,7 @@ func (s *Session) channels() (all []model.Channel, alert string) {
 			continue
 		}
 		silent[c.Broker] = true
-		text := fmt.Sprintf("broker %d has not answered %s for %d s", c.Broker, c.Head, ms/1000)
+		text := fmt.Sprintf("broker %d has not answered for %d s: %s", c.Broker, ms/1000, c.Head)
 		if alert == "" {
 			alert = text
 		}
@@ -49,5 +49,5 @@ func silenceMeans(c *model.Channel) string {
 	if behind := c.Depth - 1; behind > 0 {
 		text += fmt.Sprintf("; %d more wait behind it", behind)
 	}
-	return text + ": it is sent again until the broker answers or its registration ends"
+	return text + "; the controller waits until it answers or its registration ends"
 }

@@ -27,8 +27,8 @@ func TestASilentBrokerIsSaid(t *testing.T) {
 		t.Fatalf("too early: %q, %q", f.Alert, texts())
 	}
 	now++
-	const silence = "broker 2 has not answered StopReplica t-0 epoch=3 for 10 s"
-	const said = silence + "; 2 more wait behind it: it is sent again until the broker answers or its registration ends"
+	const silence = "broker 2 has not answered for 10 s: StopReplica t-0 epoch=3"
+	const said = silence + "; 2 more wait behind it; the controller waits until it answers or its registration ends"
 	if f := s.frame(); f.Alert != silence || texts() != said {
 		t.Fatalf("silent: %q, %q", f.Alert, texts())
 	}

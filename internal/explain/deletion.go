@@ -131,7 +131,7 @@ func (c *Cluster) silence(ch *model.Channel) model.Cause {
 	return model.Cause{What: BrokerNotAnswering, Subject: fmt.Sprintf("broker %d has not answered %s for %d s", id, ch.Head, ch.Silent(c.memory.Now)/1000), Holds: true,
 		BlockedBy: []string{fmt.Sprintf("broker:%d", id)},
 		Evidence:  []model.Evidence{remembers("%s to broker %d not answered, %s, the first: %s", plural(ch.Depth, "request"), id, link, ch.Head), c.brokerEvidence(id)},
-		Resumes:   []string{fmt.Sprintf("broker %d answers: the request is sent again until then", id), fmt.Sprintf("the registration of broker %d ends: then its replicas count as offline, and wait for its start", id)}}
+		Resumes:   []string{fmt.Sprintf("broker %d answers: the controller waits for that, and sends the request again after each failure", id), fmt.Sprintf("the registration of broker %d ends: then its replicas count as offline, and wait for its start", id)}}
 }
 
 // answeredAll: nothing is on the way to or from a broker.
