@@ -52,7 +52,7 @@ type Verdict struct {
 	Candidates []Candidate // in the order in which they were considered
 	// New is the record to be written; its partition epoch is still the one read. Nil without a leader.
 	New        *LeaderAndIsr
-	Recipients []int32 // brokers that get LeaderAndIsr, also when no leader was found
+	Recipients []int32 // brokers that get LeaderAndIsr once New is written; without New nobody does
 	Why        string  // why none was elected
 }
 

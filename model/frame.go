@@ -115,7 +115,7 @@ func (c *Channel) Silent(now int64) int64 {
 type BrokerStatus struct {
 	ID        int32
 	Epoch     int64  // 0 when not registered
-	State     string // live, shutting-down, dead; in a lab also killed (still registered), down (process not running)
+	State     string // live, shutting-down, dead; in a lab also killed (still registered), down (process not running), running (process runs, the controller does not count it live)
 	Endpoints []string
 	Leads     int // partitions led
 	Replicas  int // replicas assigned

@@ -9,7 +9,9 @@ import (
 )
 
 // isUp: the broker's process runs.
-func isUp(b *model.BrokerStatus) bool { return b.State == "live" || b.State == "shutting-down" }
+func isUp(b *model.BrokerStatus) bool {
+	return b.State == "live" || b.State == "shutting-down" || b.State == "running"
+}
 
 const noBroker = "there is none"
 

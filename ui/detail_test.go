@@ -26,7 +26,7 @@ func recordsFrame() *model.Frame {
 	add(model.Record{Step: &model.Elect{TopicPartition: tp, Verdict: model.Verdict{Strategy: model.OfflineUncleanStrategy, Leader: 1, Unclean: true, Recipients: []int32{1, 3},
 		New:        &model.LeaderAndIsr{Leader: 1, LeaderEpoch: 5, ISR: []int32{1}},
 		Candidates: []model.Candidate{{Broker: 2, InISR: true}, {Broker: 3, Registered: true, Online: true, OfflineDir: true}, {Broker: 1, Registered: true, Online: true}}}}})
-	add(model.Record{Step: &model.Elect{TopicPartition: tp, Verdict: model.Verdict{Strategy: model.OfflineStrategy, Leader: model.NoLeader, Why: "no replica of the ISR [2] is live"}}})
+	add(model.Record{Step: &model.Elect{TopicPartition: tp, Verdict: model.Verdict{Strategy: model.OfflineStrategy, Leader: model.NoLeader, Recipients: []int32{3}, Why: "no replica of the ISR [2] is live"}}})
 	add(model.Record{Step: &model.Call{Purpose: "update_state", Fenced: true, Epoch: 3, Ops: []model.Op{
 		{Kind: model.OpGet, Path: model.DeleteTopicsPath, Watch: true}, {Kind: model.OpChildren, Path: model.DeleteTopicsPath}, {Kind: model.OpExists, Path: "/controller"},
 		{Kind: model.OpSet, Path: path, Version: 9, Data: []byte(`{"leader":1,"isr":[1]}`)}, {Kind: model.OpDelete, Path: path, Version: model.AnyVersion}}},

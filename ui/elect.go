@@ -240,7 +240,7 @@ func drawPreviewReasons(a area, r *model.PreviewResult) {
 		lines = append(lines, line{{plain, r.Verdict.Why}})
 	}
 	lines = append(lines, candidateLines(&r.Verdict)...)
-	if r.Verdict.Recipients != nil {
+	if r.Verdict.New != nil {
 		lines = append(lines, line{{faint, "LeaderAndIsr goes to "}, {plain, model.JoinIDs(r.Verdict.Recipients)}})
 	}
 	drawLines(a.below(1), lines, scroll{})

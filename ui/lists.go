@@ -282,7 +282,7 @@ func brokerStyle(state string) style {
 	switch state {
 	case "live":
 		return plain
-	case "shutting-down":
+	case "shutting-down", "running":
 		return warn
 	}
 	return bad

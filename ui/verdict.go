@@ -40,9 +40,10 @@ func electLines(s *model.Elect) []line {
 	}
 	out = append(out, candidateLines(v)...)
 	if v.New != nil {
-		out = append(out, line{{faint, "to be written: "}, {plain, "leader " + leaderName(v.New.Leader) + "  ISR " + idList(v.New.ISR) + "  leader epoch " + itoa(v.New.LeaderEpoch)}})
+		out = append(out, line{{faint, "to be written: "}, {plain, "leader " + leaderName(v.New.Leader) + "  ISR " + idList(v.New.ISR) + "  leader epoch " + itoa(v.New.LeaderEpoch)}},
+			line{{faint, "LeaderAndIsr goes to "}, {plain, idList(v.Recipients)}})
 	}
-	return append(out, line{{faint, "LeaderAndIsr goes to "}, {plain, idList(v.Recipients)}})
+	return out
 }
 
 // candidateLines is a table: a candidate in each row, in the order in which they

@@ -45,12 +45,12 @@ func loadScenario(inv *invocation, what string) (*script.Scenario, error) {
 
 // applySettings takes the settings of a scenario's head in.
 func applySettings(s *script.Scenario, cfg *engine.Config) error {
-	for _, c := range s.Settings {
+	for i, c := range s.Settings {
 		if _, err := restarts(c); err != nil {
-			return fmt.Errorf("%s: set: %w", s.Name, err)
+			return fmt.Errorf("%s:%d: set: %w", s.Name, s.SettingLine(i), err)
 		}
 		if err := takeIn(cfg, c); err != nil {
-			return fmt.Errorf("%s: set: %w", s.Name, err)
+			return fmt.Errorf("%s:%d: set: %w", s.Name, s.SettingLine(i), err)
 		}
 	}
 	if s.Protocol == "" {

@@ -138,6 +138,16 @@ func TestWrongRuns(t *testing.T) {
 	if _, stderr, code := runIn(t, "run ./no-such-file.kstate"); code != exitError || !strings.Contains(stderr, "no-such-file") {
 		t.Errorf("a file that is not there: exit code %d, %s", code, stderr)
 	}
+	for text, want := range map[string]string{
+		"brokers 1\nset no.such.setting 1\n":           "mine:2: set: no.such.setting is no setting",
+		"set auto.leader.rebalance.enable maybe\n":     "mine:1: set: auto.leader.rebalance.enable=maybe",
+		"topic a 1x3\nbrokers 2\nstart:\n wait idle\n": `mine:1:9: "1x3" is not understood`,
+		"": "the text says nothing",
+	} {
+		if _, stderr, code := runIn(t, "run "+writeScript(t, text)); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit code %d, %s, want %s", text, code, stderr, want)
+		}
+	}
 }
 
 func TestTheListOfScenarios(t *testing.T) {

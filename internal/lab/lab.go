@@ -396,10 +396,15 @@ func (l *Lab) Brokers(v *model.View) []model.BrokerStatus {
 				s.Endpoints = append(s.Endpoints, e.String())
 			}
 		}
-		if b := l.brokers.Broker(id); b != nil && !running(b) {
-			if s.State == "live" {
+		if b := l.brokers.Broker(id); b != nil {
+			switch up := running(b); {
+			case up && s.State == "dead":
+				s.State = "running" // not live to the controller: it holds no role, or has not seen the registration
+			case !up && s.State == "dead":
+				s.State = "down"
+			case !up && s.State == "live":
 				s.State = "killed" // still registered: its session has not ended yet
-			} else {
+			case !up:
 				s.State = "down"
 			}
 		}

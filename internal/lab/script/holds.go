@@ -88,7 +88,7 @@ func (c brokerIs) Holds(f *model.Frame, _ Surroundings) (bool, string) {
 			state = f.Brokers[i].State
 		}
 	}
-	if state == "dead" {
+	if state == "dead" || state == "running" { // to the controller
 		state = "down"
 	}
 	return state == c.state, state
@@ -136,7 +136,10 @@ func (c znodeIs) Holds(_ *model.Frame, see Surroundings) (bool, string) {
 	case z.Missing:
 		return c.how == "absent", "absent"
 	default:
-		found = fmt.Sprintf("version %d: %s", z.Stat.Version, short(string(z.Data)))
+		found = fmt.Sprintf("version %d", z.Stat.Version)
+		if len(z.Data) > 0 {
+			found += ": " + short(string(z.Data))
+		}
 	}
 	switch c.how {
 	case "contains":

@@ -27,6 +27,7 @@ func Parse(name, text string) (*Scenario, error) {
 		return nil, &ParseError{Name: name, Line: 1, Column: 1, Word: fmt.Sprintf("%d bytes", len(text)), Want: fmt.Sprintf("at most %d", mostBytes)}
 	}
 	p := &parser{s: &Scenario{Name: name, Brokers: 3}}
+	text = strings.TrimPrefix(text, "\ufeff") // some editors begin a file with it
 	n := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		n++
@@ -36,6 +37,10 @@ func Parse(name, text string) (*Scenario, error) {
 			return nil, err
 		}
 	}
+	if err := p.whole(); err != nil {
+		err.Name = name
+		return nil, err
+	}
 	return p.s, nil
 }
 
@@ -43,6 +48,23 @@ type parser struct {
 	s       *Scenario
 	section *[]Line // nil: the head
 	brokers bool    // said how many
+	said    bool    // anything
+	// later checks what depends on how many brokers there are, which may be said
+	// further down.
+	later []func() *ParseError
+}
+
+// whole checks what only the whole text tells.
+func (p *parser) whole() *ParseError {
+	if !p.said {
+		return &ParseError{Line: 1, Column: 1, Want: "a scenario, but the text says nothing"}
+	}
+	for _, check := range p.later {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // line reads one line.
@@ -59,6 +81,7 @@ func (p *parser) line(number int, line string) *ParseError {
 	if len(t.list) == 0 {
 		return nil
 	}
+	p.said = true
 	if first := t.list[0]; !first.quoted && slices.Contains(textWords, first.text) {
 		rest := strings.Join(strings.Fields(strings.TrimSpace(line)[len(first.text):]), " ")
 		return p.prose(t, first.text, rest)
@@ -143,7 +166,9 @@ func (p *parser) head(t *tokens) {
 			t.fail(1, "each topic once")
 		}
 		s.Topics = append(s.Topics, c)
+		p.later = append(p.later, func() *ParseError { return fits(t, c, s.Brokers) })
 	case "set":
+		s.settingLines = append(s.settingLines, t.line)
 		s.Settings = append(s.Settings, model.ChangeSetting{Name: t.text("the name of a setting"), Value: t.text("its value")})
 	case "protocol":
 		if s.Protocol != "" {
@@ -188,6 +213,25 @@ func (p *parser) special(t *tokens) {
 		}
 	}
 	p.s.Special = append(p.s.Special, x)
+}
+
+// fits refuses a topic at the head whose replicas are more than the brokers, or
+// are on brokers that there are not.
+func fits(t *tokens, c model.CreateTopic, brokers int) *ParseError {
+	if c.Assignment == nil {
+		if c.ReplicationFactor > brokers {
+			t.fail(2, fmt.Sprintf("no more replicas than brokers, which are %d", brokers))
+		}
+		return t.err
+	}
+	for _, list := range c.Assignment {
+		for _, id := range list {
+			if id < 1 || int(id) > brokers {
+				t.fail(3, fmt.Sprintf("replicas on brokers 1 to %d", brokers))
+			}
+		}
+	}
+	return t.err
 }
 
 // topic reads NAME PxR or NAME assignment LISTS, and config.
@@ -249,5 +293,6 @@ func (s *Scenario) Equal(o *Scenario) bool {
 		}
 	}
 	a.Name, b.Name = "", ""
+	a.settingLines, b.settingLines = nil, nil
 	return reflect.DeepEqual(a, b)
 }

@@ -106,6 +106,11 @@ func TestParseErrors(t *testing.T) {
 		"title a\x1b[2J":              `want printable UTF-8 text`,
 		"title a\xff":                 `want printable UTF-8 text`,
 		"start: now":                  `want the end of the line`,
+		"":                            `x:1:1: the line ends here: want a scenario, but the text says nothing`,
+		"\ufeff# only this\n":         `the text says nothing`,
+		"topic a 1x3\nbrokers 2":      `x:1:9: "1x3" is not understood: want no more replicas than brokers, which are 2`,
+		"topic a 1x4":                 `no more replicas than brokers, which are 3`,
+		"topic a assignment 1,2;3,4":  `x:1:20: "1,2;3,4" is not understood: want replicas on brokers 1 to 3`,
 	} {
 		_, err := Parse("x", text)
 		var e *ParseError

@@ -26,6 +26,17 @@ type Scenario struct {
 	Start    []Line // brings the situation about
 	Reached  []Line // expectations: the goal
 	Solution []Line
+
+	settingLines []int // where each of Settings stands
+}
+
+// SettingLine is the line of Settings[i], from 1; 0 in a scenario that was not
+// parsed.
+func (s *Scenario) SettingLine(i int) int {
+	if i < len(s.settingLines) {
+		return s.settingLines[i]
+	}
+	return 0
 }
 
 // Special is what is special about one broker.
