@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"strings"
 
 	"kstate/model"
 )
@@ -217,7 +218,28 @@ func newMishap(d *dashboard) dialog {
 			broker(b)
 		}
 	}
+	m.head("a znode, as any client could")
+	m.items = append(m.items, menuItem{text: "write znode …", note: "created or set, whatever it breaks", do: outcome{close: 1, open: znodeForm(false)}},
+		menuItem{text: "delete znode …", note: "unless it has children", do: outcome{close: 1, open: znodeForm(true)}})
 	return m
+}
+
+// znodeForm asks for a znode to write or delete as an outside client would.
+func znodeForm(remove bool) *form {
+	f := &form{name: "Write a znode", yes: "writes", fields: []formField{newField("path", "", "/brokers/topics/..."), newField("data", "", "{...}, or empty")}}
+	if remove {
+		f = &form{name: "Delete a znode", yes: "deletes", fields: f.fields[:1]}
+	}
+	f.build = func(_ *dashboard, v []string) (model.Command, error) {
+		if path := v[0]; !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//") {
+			return nil, fmt.Errorf("the path of a znode begins with / and does not end in it")
+		}
+		if remove {
+			return model.WriteZnode{Path: v[0], Delete: true}, nil
+		}
+		return model.WriteZnode{Path: v[0], Data: []byte(v[1])}, nil
+	}
+	return f
 }
 
 const brokersOffered = 20 // the others by choosing them first

@@ -79,7 +79,7 @@ func keyTable() []binding {
 			disabled: labOnly, run: open(newStart)},
 		{Binding: bind("shut down", "T"), does: "shut a broker of the lab down in the controlled way", group: clusterGroup, near: []view{brokersView},
 			disabled: labOnly, run: open(newShutDown)},
-		{Binding: bind("mishap", "Z"), does: "what happens to a cluster: a log directory fails, a broker is cut off or falls silent, a session ends, another controller comes, ...", group: clusterGroup, near: []view{brokersView},
+		{Binding: bind("mishap", "Z"), does: "what happens to a cluster: a log directory fails, a broker is cut off or falls silent, a session ends, another controller comes, a znode is written, ...", group: clusterGroup, near: []view{brokersView},
 			disabled: labOnly, run: open(newMishap)},
 		{Binding: bind("settings", "O"), does: "change a setting of the lab's brokers and controller, or of a topic", group: clusterGroup,
 			disabled: labOnly, run: open(newSettings)},

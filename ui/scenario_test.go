@@ -84,10 +84,22 @@ func TestMishapsAndSettingsByKey(t *testing.T) {
 	if got := newScreen(scenarioFrame(), 80, 24).typed("1", "Z", "enter").given(); got != model.Command(model.ExpireSession{Broker: -1}) {
 		t.Errorf("%#v", got)
 	}
+	s := newScreen(scenarioFrame(), 80, 24).typed("Z", "end", "up", "enter", "'/a/", "tab", "'{}", "enter")
+	if len(s.dialogs) != 1 || s.given() != nil || !strings.Contains(s.text(), "begins with / and does not end in it") {
+		t.Fatalf("a path that ends in /:\n%s", s.text())
+	}
+	s.typed("shift+tab", "backspace", "enter")
+	if got, ok := s.given().(model.WriteZnode); !ok || got.Path != "/a" || string(got.Data) != "{}" || got.Delete {
+		t.Errorf("%#v", s.given())
+	}
+	s = newScreen(scenarioFrame(), 80, 24).typed("Z", "end", "enter", "'/a", "enter")
+	if got, ok := s.given().(model.WriteZnode); !ok || got.Path != "/a" || !got.Delete {
+		t.Errorf("%#v", s.given())
+	}
 	if got := newScreen(scenarioFrame(), 80, 24).typed("O", "enter").given(); got != model.Command(model.ChangeSetting{Name: "unclean.leader.election.enable", Value: "true"}) {
 		t.Errorf("%#v", got)
 	}
-	s := newScreen(scenarioFrame(), 80, 24).typed("2", "down", "O", "end", "enter")
+	s = newScreen(scenarioFrame(), 80, 24).typed("2", "down", "O", "end", "enter")
 	if len(s.dialogs) != 1 || !strings.Contains(s.text(), "orders") {
 		t.Fatalf("no form for another setting:\n%s", s.text())
 	}
