@@ -107,8 +107,10 @@ func unreadable(w io.Writer, f *tree.File) error {
 			fmt.Fprintf(w, "kstate: %s is not in the copy: %s\n", tree.Printable(z.Path), z.Error)
 		}
 		path, _ := model.StripChroot(f.Chroot, z.Path)
-		switch model.ParsePath(path).Kind {
-		case model.BrokerIDsZnode, model.TopicsZnode:
+		kind := model.ParsePath(path).Kind
+		switch {
+		case path == "/", path == model.BrokersPath, // what is below is not known then
+			kind == model.BrokerIDsZnode, kind == model.TopicsZnode:
 			return unknown(fmt.Errorf("%s cannot be read: without it the copy would not be the cluster", z.Path))
 		}
 	}

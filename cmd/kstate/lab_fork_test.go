@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"kstate/internal/lab"
 	"kstate/internal/lab/zkserver"
+	"kstate/internal/tree"
 	"kstate/model"
 )
 
@@ -194,6 +196,26 @@ func TestWrongForkFlags(t *testing.T) {
 		kstate(t, append([]string{"lab", "--headless"}, strings.Fields(c.args)...)...).check(t, exitUsage, "", c.want)
 	}
 	kstate(t, "lab", "--headless", "--zookeeper-timeout", "200", "--fork", "127.0.0.1:1").check(t, exitUnknown, "", "127.0.0.1:1")
+}
+
+// What a controller cannot do without stops the copy; the rest is named.
+func TestACopyThatWouldNotBeTheCluster(t *testing.T) {
+	for _, chroot := range []string{"", "/kafka"} {
+		for path, stops := range map[string]bool{"": true, "/brokers": true, "/brokers/ids": true, "/brokers/topics": true, "/brokers/topics/a": false, "/config": false} {
+			z := chroot + path
+			if z == "" {
+				z = "/"
+			}
+			var said bytes.Buffer
+			err := unreadable(&said, &tree.File{Chroot: chroot, Znodes: []tree.Znode{{Path: z, Error: "NoAuth"}}})
+			if (err != nil) != stops || !strings.Contains(said.String(), z+" is not in the copy: NoAuth") {
+				t.Errorf("%s: %v, it said %s", z, err, said.String())
+			}
+		}
+	}
+	if err := unreadable(io.Discard, &tree.File{Chroot: "/kafka", Znodes: []tree.Znode{{Path: "/", Error: "NoAuth"}}}); err != nil {
+		t.Errorf("what lies above the chroot: %v", err)
+	}
 }
 
 // A copy goes into an empty data directory only.
