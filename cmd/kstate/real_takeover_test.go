@@ -24,15 +24,16 @@ import (
 // received, and how large the process gets. The same ZooKeeper, the same
 // answering brokers, nothing else; kstate with its journal on.
 //
-// Each controller takes over several times, the first time cold, and its best
-// time counts: Kafka's needs its compiler warm.
+// Each controller takes over several times, the first time cold, and the mean
+// counts: most failovers are the first that a process has to do, and Kafka's
+// halves its time as the compiler warms up.
 
 // takeoverLimit is how long one may take before the test gives up.
 const takeoverLimit = 5 * time.Minute
 
 // takeover is what came of a controller.
 type takeover struct {
-	best  time.Duration
+	mean  time.Duration
 	all   []time.Duration
 	peakM int // of the process, MB: VmHWM
 }
@@ -42,7 +43,7 @@ func (x takeover) String() string {
 	for _, d := range x.all {
 		all = append(all, fmt.Sprintf("%.2f", d.Seconds()))
 	}
-	return fmt.Sprintf("%7.2f s %6d MB   (%s)", x.best.Seconds(), x.peakM, strings.Join(all, ", "))
+	return fmt.Sprintf("%7.2f s %6d MB   (%s)", x.mean.Seconds(), x.peakM, strings.Join(all, ", "))
 }
 
 func TestRealTakeoverBesideKafka(t *testing.T) {
@@ -56,9 +57,9 @@ func TestRealTakeoverBesideKafka(t *testing.T) {
 		t.Logf("%-32s kstate %v", name, own)
 		t.Logf("%-32s Kafka  %v", name, kafka)
 		t.Logf("%-32s kstate needs 1/%.1f of the time and 1/%.1f of the memory", name,
-			kafka.best.Seconds()/own.best.Seconds(), float64(kafka.peakM)/float64(own.peakM))
-		if own.best > kafka.best/10 {
-			t.Errorf("%s: kstate takes over in %v, more than a tenth of Kafka's %v", name, own.best, kafka.best)
+			kafka.mean.Seconds()/own.mean.Seconds(), float64(kafka.peakM)/float64(own.peakM))
+		if own.mean > kafka.mean/10 {
+			t.Errorf("%s: kstate takes over in %v, more than a tenth of Kafka's %v", name, own.mean, kafka.mean)
 		}
 		if own.peakM > kafka.peakM/3 {
 			t.Errorf("%s: kstate grows to %d MB, more than a third of Kafka's %d MB", name, own.peakM, kafka.peakM)
@@ -196,9 +197,7 @@ func (f *field) takeOvers(t *testing.T, pid, times int) takeover {
 		began, epoch := f.elected(t)
 		took := f.brokers.last(epoch, takeoverLimit).Sub(began)
 		x.all = append(x.all, took)
-		if i == 0 || took < x.best {
-			x.best = took
-		}
+		x.mean += took / time.Duration(times)
 		f.rest(t, pid)
 	}
 	x.peakM = peakMB(t, pid)
