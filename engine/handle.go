@@ -112,6 +112,8 @@ func (e *Engine) processActive(ev model.Event) error {
 		return e.processLogDirEventNotification()
 	case *model.IsrChangeNotification:
 		return e.processIsrChangeNotification()
+	case *model.OperatorTransition:
+		return e.processOperatorTransition(ev)
 	case *model.OperatorElection:
 		return e.processOperatorElection(ev)
 	}

@@ -43,6 +43,8 @@ func (e *Engine) Accept(in model.Input) {
 		e.uncleanEnabled(s.Topic, cause)
 	case *model.UncleanDisabled: // no event in Kafka: elections read the setting
 		e.setUncleanDefault("false")
+	case *model.OperatorMoves:
+		e.put(&model.OperatorTransition{Transition: s.Transition}, cause)
 	case *model.OperatorElects:
 		tps := slices.Clone(s.Partitions)
 		e.put(&model.OperatorElection{Strategy: s.Strategy, Partitions: sortTPs(tps)}, cause)

@@ -113,6 +113,24 @@ func (e *Engine) electionNeeded(tp model.TopicPartition, p *model.Partition, kin
 	return preferredNeeded(p), nil
 }
 
+// processOperatorTransition has a machine refuse what the operator asked for. What
+// became legal meanwhile is not done: nothing but Kafka's own rules moves a state.
+func (e *Engine) processOperatorTransition(ev *model.OperatorTransition) error {
+	if !e.IsActive() {
+		return nil
+	}
+	if !ev.Illegal(&e.ctx.View) {
+		e.logf(controllerLogger, model.Info, "not forced: %s would be legal, or its subject is not known", ev.Transition)
+		return nil
+	}
+	const reason = "the operator asked"
+	if ev.Broker != model.NoBroker {
+		return e.changeReplicas([]model.Replica{ev.Replica()}, ev.ToReplica, reason)
+	}
+	_, err := e.changePartitions([]model.TopicPartition{ev.TopicPartition}, ev.ToPartition, model.OfflineStrategy, reason)
+	return err
+}
+
 // processOperatorElection elects by one strategy where the operator asked for
 // it. What is passed over is logged with its reason, the one that Preview gives.
 func (e *Engine) processOperatorElection(ev *model.OperatorElection) error {

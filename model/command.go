@@ -46,6 +46,9 @@ type (
 		Target []int32
 		Cancel bool
 	}
+	// ForceMove asks the lab's controller for a transition that is not legal, to see
+	// it refused. A legal one is not made.
+	ForceMove struct{ Transition }
 	// RunElection runs a strategy on the partitions of a scope.
 	RunElection struct {
 		Strategy Strategy
@@ -163,6 +166,7 @@ func (CreateTopic) command()       {}
 func (AddPartitions) command()     {}
 func (DeleteTopic) command()       {}
 func (Reassign) command()          {}
+func (ForceMove) command()         {}
 func (RunElection) command()       {}
 func (PreviewElection) command()   {}
 func (Inspect) command()           {}

@@ -30,6 +30,8 @@ func CommandText(c Command) string {
 			return "cancel reassignment of " + QuoteWord(c.TopicPartition.String())
 		}
 		return "reassign " + QuoteWord(c.TopicPartition.String()) + " to " + JoinIDs(c.Target)
+	case ForceMove:
+		return "force " + c.Transition.String()
 	case RunElection:
 		return "elect " + c.Strategy.String() + " " + scopeText(c.Scope.Subject)
 	case RunUntil:

@@ -133,6 +133,9 @@ type (
 	// ProtocolSettled: the first brokers have said what they speak, where the
 	// inter-broker protocol is not configured; Kafka has no such event.
 	ProtocolSettled struct{ IBP InterBrokerProtocol }
+	// OperatorTransition has a machine refuse a transition because kstate's operator
+	// asked; Kafka has no such event.
+	OperatorTransition struct{ Transition }
 	// OperatorElection runs one strategy on chosen partitions because kstate's
 	// operator asked; Kafka has no such event.
 	OperatorElection struct {
@@ -208,6 +211,9 @@ func (e *AllocateProducerIDsEvent) String() string {
 	return fmt.Sprintf("AllocateProducerIds(broker %d)", e.Ask.BrokerID)
 }
 func (e *ProtocolSettled) String() string { return "ProtocolSettled(" + e.IBP.String() + ")" }
+func (e *OperatorTransition) String() string {
+	return "OperatorTransition(" + e.Transition.String() + ")"
+}
 func (e *OperatorElection) String() string {
 	return fmt.Sprintf("OperatorElection(%s, %d partitions)", e.Strategy, len(e.Partitions))
 }
@@ -250,5 +256,6 @@ func (*IsrChangeNotification) State() ControllerState    { return StateIsrChange
 func (*AlterPartitionReceived) State() ControllerState   { return StateIsrChange }
 func (*UpdateFeaturesEvent) State() ControllerState      { return StateUpdateFeatures }
 func (*AllocateProducerIDsEvent) State() ControllerState { return StateIdle }
+func (*OperatorTransition) State() ControllerState       { return StateManualLeaderBalance }
 func (*OperatorElection) State() ControllerState         { return StateManualLeaderBalance }
 func (*ProtocolSettled) State() ControllerState          { return StateBrokerChange }

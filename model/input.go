@@ -61,6 +61,9 @@ type (
 	// over a step, an operator did something, a request was sent again. No engine
 	// gets it.
 	Remarked struct{ Text string }
+	// OperatorMoves: kstate's operator asks for a transition that is not legal, of a
+	// partition or, with a broker, of its replica there.
+	OperatorMoves struct{ Transition }
 	// OperatorElects: kstate's operator runs a strategy on partitions.
 	OperatorElects struct {
 		Strategy   Strategy
@@ -98,7 +101,8 @@ func (*UncleanDisabled) String() string { return "unclean election no longer ena
 func (s *ProtocolLearned) String() string {
 	return "brokers speak inter-broker protocol " + s.IBP.String()
 }
-func (s *Remarked) String() string { return s.Text }
+func (s *Remarked) String() string      { return s.Text }
+func (s *OperatorMoves) String() string { return "the operator asks for " + s.Transition.String() }
 func (s *OperatorElects) String() string {
 	return fmt.Sprintf("operator elects by %s (%d partitions)", s.Strategy, len(s.Partitions))
 }

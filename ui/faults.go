@@ -207,6 +207,7 @@ func newMishap(d *dashboard) dialog {
 			broker(b)
 		}
 	}
+	forced(m, d)
 	m.head("the controller")
 	add(model.ExpireSession{Broker: -1}, "/controller goes; it runs again")
 	add(model.MoveController{}, "deletes /controller")
@@ -240,6 +241,33 @@ func znodeForm(remove bool) *form {
 		return model.WriteZnode{Path: v[0], Data: []byte(v[1])}, nil
 	}
 	return f
+}
+
+// forced offers the transitions of the chosen partition or replica that its machine
+// refuses.
+func forced(m *menu, d *dashboard) {
+	sub, v := d.chosen(), d.frame.View
+	if v == nil || sub.Kind != model.PartitionSubject && sub.Kind != model.ReplicaSubject {
+		return
+	}
+	t := model.Transition{TopicPartition: model.TP(sub.Topic, sub.Partition), Broker: model.NoBroker}
+	offer := func() {
+		if t.Illegal(v) {
+			m.add(model.CommandText(model.ForceMove{Transition: t}), "not legal: refused", model.ForceMove{Transition: t})
+		}
+	}
+	if sub.Kind == model.ReplicaSubject {
+		t.Broker = sub.Broker
+		m.head("replica " + t.Replica().String() + ": " + v.ReplicaState(t.Replica()).String())
+		for _, t.ToReplica = range model.ReplicaStates {
+			offer()
+		}
+		t.Broker = model.NoBroker
+	}
+	m.head("partition " + t.TopicPartition.String() + ": " + v.PartitionState(t.TopicPartition).String())
+	for _, t.ToPartition = range model.PartitionStates {
+		offer()
+	}
 }
 
 const brokersOffered = 20 // the others by choosing them first

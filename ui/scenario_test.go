@@ -112,6 +112,22 @@ func TestMishapsAndSettingsByKey(t *testing.T) {
 	}
 }
 
+// What no machine allows is offered for the chosen partition or replica, to see it
+// refused, and nothing that is allowed.
+func TestForcedTransitionsByKey(t *testing.T) {
+	for _, keys := range [][]string{{"3", "Z"}, {"3", "right", "Z"}} {
+		s := newScreen(scenarioFrame(), 160, 50).typed(keys...)
+		text := s.text()
+		if !strings.Contains(text, "to NonExistentPartition") || strings.Contains(text, "to OfflinePartition") || strings.Contains(text, "to NonExistentReplica") != (len(keys) == 3) {
+			t.Errorf("%v:\n%s", keys, text)
+		}
+	}
+	s := newScreen(scenarioFrame(), 160, 50).typed("3", "Z", "enter")
+	if c, ok := s.given().(model.ForceMove); !ok || !c.Illegal(s.frame.View) {
+		t.Errorf("%#v", s.given())
+	}
+}
+
 // given is the last command, nil when none was given.
 func (s *screen) given() model.Command {
 	if len(s.commands) == 0 {

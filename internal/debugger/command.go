@@ -56,6 +56,8 @@ func (s *Session) carryOut(ctx context.Context, o order) bool {
 		s.explain(c.Subject)
 	case model.PreviewElection:
 		s.previewElection(ctx, c)
+	case model.ForceMove:
+		s.forceMove(c)
 	case model.RunElection:
 		s.runElection(c)
 	case model.Reassign:
@@ -161,6 +163,19 @@ func peekUnclean(ctx context.Context, peek func(context.Context, string) model.Z
 		return false, err
 	}
 	return engine.EffectiveUnclean(broker, overrides)
+}
+
+// forceMove queues a transition for its machine to refuse.
+func (s *Session) forceMove(c model.ForceMove) {
+	switch v := s.opt.Engine.View(); {
+	case s.opt.Mode != model.LabMode:
+		s.notice(model.Warn, "refused: transitions are forced in the lab only")
+	case !c.Illegal(v):
+		s.notice(model.Warn, "refused: "+c.Transition.String()+" is a legal transition, or its subject is not known; only illegal ones are tried")
+	default:
+		s.accept(model.Input{At: s.opt.Clock(), Of: &model.OperatorMoves{Transition: c.Transition}})
+		s.notice(model.Info, c.Transition.String()+" queued, to be refused: it is not legal")
+	}
 }
 
 // runElection queues the election as an event of the engine.

@@ -266,7 +266,7 @@ func (rec *Record) addResults(list []rawOpResult) error {
 // stimuli and asks are what can stand in an input, by name.
 var (
 	stimuli = byName[model.Stimulus](&model.Started{}, &model.Stopping{}, &model.WatchFired{}, &model.SessionExpired{}, &model.SessionRenewed{},
-		&model.Responded{}, &model.AlarmRang{}, &model.Asked{}, &model.ZnodeSeen{}, &model.UncleanEnabled{}, &model.UncleanDisabled{}, &model.ProtocolLearned{}, &model.OperatorElects{}, &model.Remarked{})
+		&model.Responded{}, &model.AlarmRang{}, &model.Asked{}, &model.ZnodeSeen{}, &model.UncleanEnabled{}, &model.UncleanDisabled{}, &model.ProtocolLearned{}, &model.OperatorElects{}, &model.OperatorMoves{}, &model.Remarked{})
 	asks = byName[model.Ask](&model.AlterPartition{}, &model.ControlledShutdown{}, &model.ElectLeaders{}, &model.AlterPartitionReassignments{},
 		&model.ListPartitionReassignments{}, &model.AllocateProducerIDs{}, &model.CreateTopics{}, &model.DeleteTopics{}, &model.CreatePartitions{}, &model.UpdateFeatures{})
 )

@@ -185,7 +185,7 @@ func (f *follower) settle(r model.Result) {
 // assumed events come from inputs that nobody saw.
 func assumed(e model.Event) bool {
 	switch e := e.(type) {
-	case *model.AlterPartitionReceived, *model.ControlledShutdownEvent, *model.ApiPartitionReassignment, *model.OperatorElection,
+	case *model.AlterPartitionReceived, *model.ControlledShutdownEvent, *model.ApiPartitionReassignment, *model.OperatorElection, *model.OperatorTransition,
 		*model.TopicDeletionStopReplicaResponseReceived:
 		return true
 	case *model.ReplicaLeaderElection:
