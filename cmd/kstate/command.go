@@ -75,7 +75,8 @@ func (inv *invocation) number(name string, byDefault int) int {
 
 // misuse is a usage error of this command.
 func (inv *invocation) misuse(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...), inv.command.help()}
+	c := inv.command
+	return &usageError{fmt.Sprintf(format, args...), fmt.Sprintf("Usage: %s\nkstate help %s says more.\n", c.synopsis(), c.name)}
 }
 
 // parse finds the command and its flags. Flags and arguments may stand in any
@@ -156,7 +157,7 @@ func find(table []command, args []string) (*command, []string, error) {
 }
 
 func noCommand(table []command, args []string) error {
-	help := overview(table)
+	const help = "kstate help lists the commands.\n"
 	if len(args) == 0 {
 		return &usageError{"no command given", help}
 	}

@@ -48,10 +48,11 @@ func (e *exitCode) Unwrap() error { return e.err }
 // unknown is the error of a command that could not find out.
 func unknown(err error) error { return &exitCode{exitUnknown, err} }
 
-// usageError is a command line that means nothing; help is shown with it.
+// usageError is a command line that means nothing. What is said with it is
+// short: all of the help would push the error itself off the screen.
 type usageError struct {
 	text string
-	help string
+	help string // where to read on, in whole lines
 }
 
 func (e *usageError) Error() string { return e.text }

@@ -90,6 +90,17 @@ func TestCommandLinesThatMeanNothing(t *testing.T) {
 	}
 }
 
+// The error of a wrong command line is still on the screen when it has been said,
+// with what to type to read on.
+func TestErrorsStayOnTheScreen(t *testing.T) {
+	for _, args := range []string{"nonsense", "topics", "lab no-such-scenario", "lab --no-such-flag", "run", "sim --seeds 0", "control --zookeeper h:1 --id x"} {
+		o := kstate(t, strings.Fields(args)...)
+		if n := strings.Count(o.err, "\n"); o.code != exitUsage || n > 5 || !strings.Contains(o.err, "kstate help ") {
+			t.Errorf("%s: exit code %d, %d lines\n%s", args, o.code, n, o.err)
+		}
+	}
+}
+
 // What was typed comes back in errors; none of it may steer the terminal.
 func TestErrorsHoldNoControlCharacters(t *testing.T) {
 	const odd = "a\x1b[2J\u202e\u009b\xff"
