@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"cmp"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -22,6 +24,9 @@ func drawBanner(a area, s *model.Scenario) {
 	case s.Doing != "":
 		x := room.put(0, 0, warn, "Being brought about: ")
 		room.put(x, 0, plain, s.Doing)
+	case s.Goal == "":
+		x := room.put(0, 0, heading, "Scenario: ")
+		room.put(x, 0, strong, cmp.Or(s.Title, s.Name))
 	default:
 		x := room.put(0, 0, heading, "Goal: ")
 		room.put(x, 0, strong, s.Goal)

@@ -22,6 +22,19 @@ func scenarioFrame() *model.Frame {
 	return f
 }
 
+// A scenario of one's own may be a demonstration without a goal.
+func TestAScenarioWithoutAGoal(t *testing.T) {
+	f := scenarioFrame()
+	f.Scenario.Goal, f.Scenario.Goals = "", nil
+	if text := newScreen(f, 80, 24).text(); !strings.Contains(text, "Scenario: A deletion that waits") || strings.Contains(text, "Goal:") {
+		t.Errorf("with a title only:\n%s", text)
+	}
+	f.Scenario.Title = ""
+	if text := newScreen(f, 80, 24).text(); !strings.Contains(text, "Scenario: deletion-dead-broker") {
+		t.Errorf("with neither:\n%s", text)
+	}
+}
+
 func TestTheScreenOfAScenario(t *testing.T) {
 	for _, size := range []struct{ w, h int }{{60, 16}, {80, 24}, {160, 50}} {
 		var b strings.Builder
