@@ -130,7 +130,7 @@ func (e *Engine) elect() error {
 	}
 	e.active = id
 	if id != NoController && !e.cfg.TakeOver {
-		e.logf(controllerLogger, model.Debug, "broker %d has been elected as the controller, so stopping the election process", id)
+		e.logf(controllerLogger, model.Debug, "broker %d has been elected as the controller, so stopping the election process", e.ActiveController())
 		return nil
 	}
 	if wait, err := e.awaitsProtocol(); wait || err != nil {

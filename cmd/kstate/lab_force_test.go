@@ -87,3 +87,22 @@ func stepsOfTransition(f *model.Frame, from uint64) (out []model.Step) {
 	}
 	return out
 }
+
+// Who comes too late in a race for the role does not say that it won.
+func TestALostRaceForTheRoleIsSaid(t *testing.T) {
+	d := openDesk(t, lab.Options{Brokers: 1})
+	d.settled()
+	d.do(model.InjectFault{Fault: model.Fault{Match: model.FaultMatch{At: model.AtOp, Op: model.OpMatch(model.OpCreate.String()), Path: model.Pattern(model.ControllerPath), Nth: 1},
+		Effect: model.FaultEffect{Kind: model.AnswerCode, Code: model.CodeNodeExists}}})
+	d.session.Do(model.ExpireSession{Broker: -1})
+	f := d.await("the race is lost", func(f *model.Frame) bool {
+		return slices.ContainsFunc(f.Notices, func(n model.Notice) bool {
+			return n.Level == model.Warn && strings.Contains(n.Text, "another controller was faster")
+		})
+	})
+	for _, n := range f.Notices {
+		if strings.Contains(n.Text, "won the role") {
+			t.Error(n.Text)
+		}
+	}
+}

@@ -502,10 +502,15 @@ func (s *Session) settle(at model.Step, r model.Result) {
 // may be elected and fail hundreds of times a second.
 func (s *Session) noteTakeover() {
 	why := ""
-	if err := s.opt.Engine.TakeoverError(); err != nil {
+	err := s.opt.Engine.TakeoverError()
+	if err != nil {
 		why = err.Error()
 	}
-	if why != s.takeoverFailed && why != "" {
+	switch {
+	case why == s.takeoverFailed || why == "":
+	case engine.ExceptionClass(err) == "ControllerMovedException": // as in each race for the role
+		s.notice(model.Warn, "another controller was faster, or took the role before this one had started")
+	default:
 		s.notice(model.Error, "the controller won the role and could not start, so it gave the role up: "+why)
 	}
 	s.takeoverFailed = why
