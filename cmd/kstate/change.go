@@ -299,14 +299,36 @@ func (c *change) ask(name string) error {
 		return c.inv.misuse("standard input is no terminal to type the consent at: --yes writes without asking")
 	}
 	fmt.Fprintf(c.human(), "Type %s to write this; anything else leaves all as it is: ", tree.Printable(name))
-	line, err := bufio.NewReader(c.inv.console.in).ReadString('\n')
-	if err != nil && line == "" {
+	line, err := c.typed()
+	switch {
+	case c.inv.ctx.Err() != nil: // whatever was typed: the operator does not want it any more
+		fmt.Fprintln(c.human())
+		return errors.New("interrupted: nothing was written")
+	case err != nil && line == "":
 		return errors.New("nothing was typed: nothing was written")
 	}
 	if strings.TrimSpace(line) != name {
 		return fmt.Errorf("that is not %s: nothing was written", name)
 	}
 	return nil
+}
+
+// typed is the line that is typed, or what there is of it at an interrupt: the
+// read itself cannot be ended.
+func (c *change) typed() (line string, err error) {
+	read := make(chan struct{})
+	var text string
+	var failed error
+	go func() {
+		defer close(read)
+		text, failed = bufio.NewReader(c.inv.console.in).ReadString('\n')
+	}()
+	select {
+	case <-read:
+		return text, failed
+	case <-c.inv.ctx.Done():
+		return "", c.inv.ctx.Err()
+	}
 }
 
 // follow watches until the end, or until the time is over.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -337,6 +338,48 @@ func changedOverSaslSsl(t *testing.T, zookeeper, address, authority string) stri
 	ask(exitError, "", "sasl.jaas.config: it is missing", secured...)
 	ask(exitError, "", "convert the store", "security.protocol=SSL", "ssl.truststore.location="+authority, "ssl.truststore.type=JKS")
 	return said
+}
+
+// Ctrl-C at the question ends the command: what is typed after it is no consent.
+func TestConsentIsInterrupted(t *testing.T) {
+	store, c := plainCluster(t, false)
+	topic, marker := topicOf(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	in, typing := io.Pipe()
+	var out, errs text
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, []string{"topics", "delete", "--topic", topic, "--zookeeper", c.addr, "--audit-log", c.log}, console{in, &out, &errs})
+	}()
+	await(t, "it asks", func() bool { return strings.Contains(out.String(), "Type "+topic) })
+	cancel()
+	if code := <-done; code != exitError || !strings.Contains(errs.String(), "interrupted: nothing was written") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	fmt.Fprintln(typing, topic)
+	if _, code := store.Exists(marker); code != zkserver.NoNode || c.records() != 0 {
+		t.Errorf("the marker: %v; %d records", code, c.records())
+	}
+}
+
+// A file of moves that is not one says why in its own terms, and nothing of it is taken.
+func TestMovesThatAreNone(t *testing.T) {
+	file := reports + "35-auto-rebalance-imbalance.json"
+	const one = `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}`
+	for in, want := range map[string]string{
+		"":        "-: it is empty; want {",
+		"{":       "it ends in the middle of the JSON",
+		"[]":      "it holds a JSON array; want {",
+		"x":       "invalid character 'x'",
+		`{}`:      "it has not the version 1",
+		one + one: "something follows the JSON object, which ends at byte",
+		`{"version":1,"partitions":[{"topic":"t","partition":99999999999}]}`: "partitions.partition does not take a JSON number 99999999999",
+		`{"version":1,"partitions":[{"partition":0}]}`:                       "entry 1 has no topic",
+	} {
+		kstateWith(t, in, "reassign", "--reassignment-json-file", "-", "--tree", file, "--dry-run").check(t, exitError, "", want)
+	}
+	kstateWith(t, one+"\n\n", "reassign", "--reassignment-json-file", "-", "--tree", file, "--dry-run").check(t, exitOK, "topic t exists", "")
 }
 
 // A stop by Ctrl-C while a change is followed says how far it is.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"kstate/internal/admin"
 	"kstate/internal/adminclient"
@@ -118,8 +120,12 @@ func readReassignments(inv *invocation) ([]model.PartitionReassignment, error) {
 	fail := func(format string, args ...any) ([]model.PartitionReassignment, error) {
 		return nil, fmt.Errorf("--reassignment-json-file %s: %s", name, fmt.Sprintf(format, args...))
 	}
-	if err := json.NewDecoder(in).Decode(&file); err != nil {
-		return fail("%v", err)
+	d := json.NewDecoder(in)
+	if err := d.Decode(&file); err != nil {
+		return fail("%s", jsonFailure(err))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fail("something follows the JSON object, which ends at byte %d: nothing of the file is taken", d.InputOffset())
 	}
 	if file.Version == nil || *file.Version != 1 {
 		return fail("it has not the version 1")
@@ -135,6 +141,23 @@ func readReassignments(inv *invocation) ([]model.PartitionReassignment, error) {
 		out = append(out, model.PartitionReassignment{TopicPartition: model.TP(*e.Topic, *e.Partition), Replicas: e.Replicas})
 	}
 	return out, nil
+}
+
+// jsonFailure says what is wrong with the file in terms of the file.
+func jsonFailure(err error) string {
+	const want = `; want {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}`
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return "it is empty" + want
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends in the middle of the JSON" + want
+	case errors.As(err, &wrong) && wrong.Field == "":
+		return "it holds a JSON " + wrong.Value + want
+	case errors.As(err, &wrong):
+		return fmt.Sprintf("%s does not take a JSON %s", strings.ToLower(wrong.Field), wrong.Value) + want
+	}
+	return err.Error() + want
 }
 
 // askReassignment is a reassignment by AlterPartitionReassignments.

@@ -170,6 +170,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a broker that is dead":     {world("/brokers/ids/3", absent), Settings{}, creates(model.CreateTopic{Topic: "new", Assignment: [][]int32{{3}}}), "3 is not; registered: 1,2"},
 		"a KRaft cluster":           {world("/controller", `{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":4}`), Settings{}, creates(valid), "KRaft controller 3000 (epoch 4)"},
 		"growth of no topic":        {world(), Settings{}, grows(model.AddPartitions{Topic: "tt", Total: 3}), "/brokers/topics/tt is not there"},
+		"growth over a gap":         {world("/brokers/topics/t", `{"version":1,"partitions":{"0":[1],"2":[1]}}`), Settings{}, grows(model.AddPartitions{Topic: "t", Total: 4}), "has 2 partitions, and one of them is 2"},
 		"growth to fewer":           {world(), Settings{}, grows(model.AddPartitions{Topic: "t", Total: 1}), "cannot be lowered to 1"},
 		"growth to as many":         {world(), Settings{}, grows(model.AddPartitions{Topic: "t", Total: 2}), "has 2 partitions already"},
 		"growth while moving":       {world("/brokers/topics/t", moving), Settings{}, grows(model.AddPartitions{Topic: "t", Total: 3}), "partition 0 is: replicas 1,2,3, adding 3"},

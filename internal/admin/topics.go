@@ -266,6 +266,12 @@ func (p *Planner) AddPartitions(c model.AddPartitions) (*Plan, error) {
 	default:
 		d.check("there are fewer now", true, "%d, to become %d", have, c.Total)
 	}
+	for i := range a.Partitions {
+		if n := a.Partitions[i].Partition; int(n) >= have { // a hole: the new numbers would meet old ones
+			d.check("its partitions are numbered without a gap", false, "%s has %d partitions, and one of them is %d", before.Path, have, n)
+			break
+		}
+	}
 	d.checkCount(c.Total)
 	brokers := d.brokers()
 	if d.refused() {
