@@ -91,7 +91,7 @@ var words = []word{
 	{expectGroup, "reassigning T-P", "a move is running", "expect not reassigning orders-0"},
 	{expectGroup, "topic T exists", "or absent: in the controller's memory", "expect topic orders absent"},
 	{expectGroup, "deletion T STATE [because REASON]", "STATE: queued, running, waiting, done; REASON: offline-replica, reassignment-in-progress, replica-deletion-failed", "expect deletion orders waiting because offline-replica"},
-	{expectGroup, "broker N STATE", "live, shutting-down, killed (still registered), down", "expect broker 3 down"},
+	{expectGroup, "broker N STATE", "live, shutting-down, killed (still registered), down (not registered, or not known to this controller)", "expect broker 3 down"},
 	{expectGroup, "controller WHO", "active (this one), other, none", "expect controller active"},
 	{expectGroup, "epoch N", "of this controller", "expect epoch 2"},
 	{expectGroup, "at PATTERN", "of the step at hand", `expect at "begin BrokerChange"`},
