@@ -44,6 +44,7 @@ func TestAHeldControllerGoesOnByItself(t *testing.T) {
 	}
 	put(model.TopicPath("orders"), model.EncodeTopic(a))
 	awaitState(t, l.Addr()+"/kafka", "that all is online", func(st *clusterState) bool { return onlineIn(st, 3, 9) })
+	p.quiet("RUNNING", "idle") // a late answer would be what it is held at
 	p.keys("Space")
 	p.await(patience, "that it is paused", holding("PAUSED"))
 	put(model.DeleteTopicPath("orders"), nil)

@@ -102,6 +102,19 @@ func (p *pane) await(limit time.Duration, what string, shows func(text string) b
 	p.t.Fatalf("the pane did not show %s within %v:\n%s", what, limit, text)
 }
 
+// quiet waits until the terminal shows these words and has not changed for a
+// number of looks.
+func (p *pane) quiet(words ...string) {
+	p.t.Helper()
+	looks, last := 0, ""
+	p.await(patience, fmt.Sprintf("%q at rest", words), func(text string) bool {
+		if looks++; text != last || !holding(words...)(text) {
+			looks, last = 0, text
+		}
+		return looks > 15
+	})
+}
+
 // leaveDialogs presses Escape until no dialog is open. A key right behind an
 // Escape would be another key, so it waits until nothing has moved for a while.
 func (p *pane) leaveDialogs() {
