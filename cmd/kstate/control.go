@@ -388,7 +388,15 @@ func (c *control) resign(s *debugger.Session) {
 		fmt.Fprintf(c.inv.console.err, "kstate: the controller did not come to its end within %s: its session is closed all the same\n", resignLimit)
 		return
 	}
-	if err := c.leave(); err != nil {
+	left := make(chan error, 1)
+	go func() { left <- c.leave() }() // a call waits for a lost connection to come back; closing the connection ends it
+	var err error
+	select {
+	case err = <-left:
+	case <-ctx.Done():
+		err = fmt.Errorf("%s was not deleted: ZooKeeper did not answer within %s", model.ControllerPath, resignLimit)
+	}
+	if err != nil {
 		fmt.Fprintf(c.inv.console.err, "kstate: %v; it goes with the session\n", err)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -490,4 +491,26 @@ func TestSettings(t *testing.T) {
 		e.InterBrokerListener != "CONTROL" || e.IBP != model.IBP_2_8_IV1 || s.zookeeper.SessionTimeout != 6*time.Second || s.rack != "r" || !e.AutoRebalance {
 		t.Errorf("%+v %+v", e, s)
 	}
+}
+
+// A ZooKeeper that answers no more while the role is given up keeps kstate from
+// nothing: its session ends by itself.
+func TestControlEndsWithoutZooKeeper(t *testing.T) {
+	var silent atomic.Bool
+	server := zkserver.NewServer(zkserver.NewStore(zkserver.Options{Intercept: func(r zkserver.Request) zkserver.Verdict {
+		return zkserver.Verdict{DropReply: silent.Load() && slices.Equal(r.Paths, []string{"/kafka" + model.ControllerEpochPath})}
+	}}), zkserver.ServerOptions{})
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	c := startControl(t, "--zookeeper", addr.String()+"/kafka", "--listener", "127.0.0.1:0")
+	c.says("is the controller, epoch 1")
+	silent.Store(true)
+	c.cancel()
+	if code := c.end(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	c.says("was not deleted: ZooKeeper did not answer")
 }
