@@ -37,10 +37,12 @@ type ControllerStatus struct {
 }
 
 // Connection is the state of the link to ZooKeeper. Since is when it began, ms
-// since 1970; Text adds detail.
+// since 1970; Text adds detail. Heard is when the server was last heard: what is
+// shown was true then; 0 where that goes without saying.
 type Connection struct {
 	Connected bool
 	Since     int64
+	Heard     int64
 	Text      string
 }
 

@@ -252,6 +252,20 @@ func TestTheJournalIsInTheStatusLine(t *testing.T) {
 	}
 }
 
+// How old the data may be stands in the first row, at any width.
+func TestTheAgeOfTheDataIsInTheStatusLine(t *testing.T) {
+	for w, want := range map[int]string{80: "connected, 3s", 160: "connected, 3 s old"} {
+		f := labFrame()
+		f.Mode, f.ReadOnly, f.Source = model.ObserveMode, true, "zookeeper-1.example.org:2181/kafka"
+		f.Controller = model.ControllerStatus{Status: "active", ID: 1, Epoch: 3}
+		f.Connection.Heard = f.Now - 3_900
+		row, _, _ := strings.Cut(newScreen(f, w, 24).text(), "\n")
+		if !strings.HasSuffix(strings.TrimRight(row, " "), want) {
+			t.Errorf("width %d: %q, want %q at its end", w, row, want)
+		}
+	}
+}
+
 // That no topic is deleted stands in the first row, at any width.
 func TestDeletionOffIsInTheStatusLine(t *testing.T) {
 	for _, value := range []string{"true", "false"} {

@@ -22,7 +22,7 @@ func (d *dashboard) drawStatus(a area) {
 	if deletionOff(f) {
 		x = a.put(x+1, 0, warn, "delete off")
 	}
-	link, st := "connected", good
+	link, st := "connected"+age(f), good
 	if !f.Connection.Connected {
 		link, st = " STALE since "+d.clock(f.Connection.Since)+" ", alarm
 	}
@@ -32,13 +32,21 @@ func (d *dashboard) drawStatus(a area) {
 		controller = strings.Replace(controller, "controller", "ctl", 1)
 	}
 	if crowded() {
-		link = strings.Replace(link, " since", "", 1)
+		link = strings.Replace(strings.Replace(link, " since", "", 1), " s old", "s", 1)
 	}
 	w := a.w - width(link)
 	a.put(w, 0, st, link)
 	w -= width(controller) + 2
 	a.sub(0, 0, a.w-width(link)-1, 1).put(max(w, x+1), 0, controllerStyle(&f.Controller), controller)
 	a.sub(0, 0, w-1, 1).put(x+1, 0, plain, f.Source)
+}
+
+// age is how old what is shown may be, where the server is heard now and then.
+func age(f *model.Frame) string {
+	if f.Connection.Heard == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d s old", max(0, f.Now-f.Connection.Heard)/1000)
 }
 
 // deletionOff: no topic is deleted, and marks are dropped. Kafka: delete.topic.enable.

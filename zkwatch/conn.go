@@ -52,6 +52,7 @@ type Conn struct {
 	abilities abilities
 	pace      pace
 	seq       atomic.Uint64 // frames read, over all sessions: the order of what was seen
+	heard     atomic.Int64  // when the last frame was read, ms since 1970
 	window    chan struct{} // holds a token for each request of a call in flight
 
 	mu      sync.Mutex
@@ -167,6 +168,10 @@ func (c *Conn) State() State {
 	defer c.mu.Unlock()
 	return c.state
 }
+
+// Heard is when the server was last heard, ms since 1970; 0: never. Pings see to
+// it that on a connection at rest this is at most a third of the session's timeout ago.
+func (c *Conn) Heard() int64 { return c.heard.Load() }
 
 // Address is where the connection goes.
 func (c *Conn) Address() Address { return c.address }

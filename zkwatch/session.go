@@ -374,6 +374,7 @@ func (s *session) frameCame(h replyHeader) uint64 {
 		s.lastZxid = max(s.lastZxid, h.zxid)
 		s.mu.Unlock()
 	}
+	s.c.heard.Store(time.Now().UnixMilli())
 	return s.c.seq.Add(1)
 }
 

@@ -373,7 +373,7 @@ func (o *Observer) frame() model.Frame {
 // socket says: what is shown is old until then.
 func (o *Observer) connection() model.Connection {
 	state := o.opt.Conn.State()
-	c := model.Connection{Connected: state.Phase == zkwatch.Connected && o.lost == nil, Since: state.Since.UnixMilli(), Text: state.Phase.String()}
+	c := model.Connection{Connected: state.Phase == zkwatch.Connected && o.lost == nil, Since: state.Since.UnixMilli(), Heard: o.opt.Conn.Heard(), Text: state.Phase.String()}
 	if state.Err != nil && state.Phase != zkwatch.Connected {
 		c.Text += ": " + state.Err.Error()
 	}

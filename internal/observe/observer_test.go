@@ -149,10 +149,11 @@ func told(words ...string) func(*model.Frame) bool {
 }
 
 func TestTheTreeIsShownAndFollowed(t *testing.T) {
+	began := time.Now().UnixMilli()
 	s := newStage(t)
 	f := &s.frame
 	if f.View.PartitionCounts[model.OnlinePartition] != 2 || f.View.ReplicaCounts[model.OnlineReplica] != 4 || len(f.Brokers) != 2 || f.Controller.Epoch != 3 ||
-		f.Mode != model.ObserveMode || !f.ReadOnly || !f.Connection.Connected || f.History.N != 0 || len(f.Notices) != 0 {
+		f.Mode != model.ObserveMode || !f.ReadOnly || !f.Connection.Connected || f.Connection.Heard < began || f.Connection.Heard > f.Now || f.History.N != 0 || len(f.Notices) != 0 {
 		t.Errorf("the first whole frame: counts %v %v, brokers %v, controller %+v, mode %s, %+v, %d records, notices %v", f.View.PartitionCounts,
 			f.View.ReplicaCounts, f.Brokers, f.Controller, f.Mode, f.Connection, f.History.N, f.Notices)
 	}
