@@ -126,6 +126,21 @@ type BrokerStatus struct {
 	Conduct string
 }
 
+// BrokerStatus is a broker by the controller's memory: live, shutting-down or dead.
+func (v *View) BrokerStatus(id int32) BrokerStatus {
+	s := BrokerStatus{ID: id, State: "dead", Leads: v.Leads(id), Replicas: v.Hosts(id)}
+	if b := v.Broker(id); b != nil {
+		s.State, s.Epoch = "live", b.Epoch
+		if !v.IsLive(id) {
+			s.State = "shutting-down"
+		}
+		for _, e := range b.Endpoints {
+			s.Endpoints = append(s.Endpoints, e.String())
+		}
+	}
+	return s
+}
+
 // LogDir is a log directory of a broker, as its disk has it.
 type LogDir struct {
 	Path     string

@@ -112,7 +112,7 @@ func (c *consent) draw(a area, d *dashboard) {
 	c.follow(d)
 	if c.plan == nil {
 		a.put(0, 0, faint, "reading what the plan needs …")
-		for y, l := range wrap(line{{plain, ""}, {warn, c.refusal(d)}}, a.w, 0) {
+		for y, l := range wrap(line{{plain, ""}, {warn, d.refusedSince(c.seen)}}, a.w, 0) {
 			a.putLine(2+y, l, 0)
 		}
 		return
@@ -121,17 +121,6 @@ func (c *consent) draw(a area, d *dashboard) {
 	c.body.draw(a.sub(0, 0, a.w, a.h-foot), d)
 	a.fill(0, a.h-foot, a.w, border, "─")
 	c.drawFoot(a.sub(0, a.h-foot+1, a.w, foot-1), d)
-}
-
-// refusal is what was said since the plan was asked for: why none comes.
-func (c *consent) refusal(d *dashboard) string {
-	text := ""
-	for i := range d.frame.Notices {
-		if n := &d.frame.Notices[i]; n.Seq > c.seen && n.Level >= model.Warn {
-			text = n.Text
-		}
-	}
-	return text
 }
 
 // drawFoot asks, or says what came of it.
@@ -160,7 +149,7 @@ func (c *consent) drawFoot(a area, d *dashboard) {
 func (c *consent) outcomeLines(d *dashboard, w, h int) []line {
 	p := d.frame.Outcome
 	if p == nil || p.Number != c.plan.Number {
-		text := c.refusal(d)
+		text := d.refusedSince(c.seen)
 		if text == "" {
 			return []line{{{faint, "writing …"}}}
 		}

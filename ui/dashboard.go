@@ -91,6 +91,18 @@ func (d *dashboard) setFrame(f *model.Frame) {
 	d.notice.expire(f.Now)
 }
 
+// refusedSince is the last warning said after a notice with that number: why
+// what was asked for does not come.
+func (d *dashboard) refusedSince(seq uint64) string {
+	text := ""
+	for i := range d.frame.Notices {
+		if n := &d.frame.Notices[i]; n.Seq > seq && n.Level >= model.Warn {
+			text = n.Text
+		}
+	}
+	return text
+}
+
 // say shows a notice until a key is pressed or its time is over.
 func (d *dashboard) say(l model.Level, text string) {
 	d.notice, d.dirty = notice{level: l, text: text}, true

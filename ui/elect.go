@@ -138,17 +138,6 @@ func (p *preview) answer(d *dashboard) *model.ElectionPreview {
 	return a
 }
 
-// refusal is what was said since the preview was asked for: why none comes.
-func (p *preview) refusal(d *dashboard) string {
-	text := ""
-	for i := range d.frame.Notices {
-		if n := &d.frame.Notices[i]; n.Seq > p.seen && n.Level >= model.Warn {
-			text = n.Text
-		}
-	}
-	return text
-}
-
 func (p *preview) title() string { return "Preview: " + p.strategy.String() }
 
 const (
@@ -172,7 +161,7 @@ func (p *preview) draw(a area, d *dashboard) {
 	r := p.answer(d)
 	if r == nil {
 		a.put(0, 2, faint, "asking the controller …")
-		for y, l := range wrap(line{{plain, ""}, {warn, p.refusal(d)}}, a.w, 0) {
+		for y, l := range wrap(line{{plain, ""}, {warn, d.refusedSince(p.seen)}}, a.w, 0) {
 			a.putLine(4+y, l, 0)
 		}
 		return

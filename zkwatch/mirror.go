@@ -33,6 +33,18 @@ type Change struct {
 	Zxid    int64 // the tree was looked at when this was its last transaction
 }
 
+// Znode is the znode of a change that is no mark.
+func (c *Change) Znode() model.Znode {
+	z := model.Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Missing: c.Deleted}
+	if c.Err != nil {
+		z.Err = c.Err.Error()
+		if failed, ok := errors.AsType[*PathError](c.Err); ok {
+			z.Err = failed.Code.String()
+		}
+	}
+	return z
+}
+
 // MirrorOptions says what to mirror.
 type MirrorOptions struct {
 	Paths []string // subtrees; nil means DefaultPaths

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -39,16 +38,9 @@ func openWire(inv *invocation) (*wireWay, error) {
 		}
 		servers = append(servers, strings.TrimSpace(s))
 	}
-	settings := map[string]string{}
-	if name := inv.text("command-config"); name != "" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("--command-config: %w", err)
-		}
-		defer f.Close()
-		if settings, err = readProperties(f); err != nil {
-			return nil, fmt.Errorf("--command-config %s: %w", name, err)
-		}
+	settings, err := propertiesOf(inv, "command-config")
+	if err != nil {
+		return nil, err
 	}
 	how, err := security.Client(settings)
 	if err != nil {
@@ -76,6 +68,17 @@ func (w *wireWay) checkCluster(ctx context.Context, p *admin.Plan) error {
 	}
 	p.SameCluster(id, w.via)
 	return nil
+}
+
+// consentedBy is consented for what goes over the wire: on a live cluster to
+// brokers of that cluster only.
+func (c *change) consentedBy(w *wireWay, p *admin.Plan) (stop bool, err error) {
+	if c.conn != nil {
+		if err := w.checkCluster(c.inv.ctx, p); err != nil {
+			return false, err
+		}
+	}
+	return c.consented(&p.Plan)
 }
 
 // send has a consented plan's request recorded and sent.

@@ -447,17 +447,7 @@ func brokerStatus(v *model.View) []model.BrokerStatus {
 	slices.Sort(ids)
 	out := make([]model.BrokerStatus, 0, len(ids))
 	for _, id := range ids {
-		s := model.BrokerStatus{ID: id, State: "dead", Leads: v.Leads(id), Replicas: v.Hosts(id)}
-		if b := v.Broker(id); b != nil {
-			s.State, s.Epoch = "live", b.Epoch
-			if !v.IsLive(id) {
-				s.State = "shutting-down"
-			}
-			for _, e := range b.Endpoints {
-				s.Endpoints = append(s.Endpoints, e.String())
-			}
-		}
-		out = append(out, s)
+		out = append(out, v.BrokerStatus(id))
 	}
 	return out
 }

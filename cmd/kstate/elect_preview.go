@@ -30,18 +30,27 @@ Exit code 2: not all were elected.`,
 	}
 }
 
-func electPreview(inv *invocation) error {
+// electionFlags reads --strategy, and sees that it is said of which partitions.
+func electionFlags(inv *invocation) (model.Strategy, error) {
 	switch {
 	case !inv.has("strategy"):
-		return inv.misuse("which strategy? Give --strategy")
+		return 0, inv.misuse("which strategy? Give --strategy")
 	case inv.has("all") == inv.has("topic"):
-		return inv.misuse("which partitions? Give one of --all and --topic")
+		return 0, inv.misuse("which partitions? Give one of --all and --topic")
 	case inv.has("partition") && !inv.has("topic"):
-		return inv.misuse("--partition wants --topic")
+		return 0, inv.misuse("--partition wants --topic")
 	}
 	strategy, err := model.ParseStrategy(inv.text("strategy"))
 	if err != nil {
-		return inv.misuse("--strategy: %v", err)
+		return 0, inv.misuse("--strategy: %v", err)
+	}
+	return strategy, nil
+}
+
+func electPreview(inv *invocation) error {
+	strategy, err := electionFlags(inv)
+	if err != nil {
+		return err
 	}
 	c, err := copyOf(inv)
 	if err != nil {

@@ -36,17 +36,9 @@ func strategyWords() (words []string) {
 }
 
 func electRun(inv *invocation) error {
-	switch {
-	case !inv.has("strategy"):
-		return inv.misuse("which strategy? Give --strategy")
-	case inv.has("all") == inv.has("topic"):
-		return inv.misuse("which partitions? Give one of --all and --topic")
-	case inv.has("partition") && !inv.has("topic"):
-		return inv.misuse("--partition wants --topic")
-	}
-	strategy, err := model.ParseStrategy(inv.text("strategy"))
+	strategy, err := electionFlags(inv)
 	if err != nil {
-		return inv.misuse("--strategy: %v", err)
+		return err
 	}
 	if why := admin.NoWayFromOutside(strategy, inv.has("bootstrap-server")); why != "" {
 		return errors.New(why)
@@ -88,12 +80,7 @@ func (c *change) askElection(planner *admin.Planner, kind model.ElectionType, to
 	if err != nil {
 		return readError(err)
 	}
-	if c.conn != nil {
-		if err := w.checkCluster(c.inv.ctx, p); err != nil {
-			return err
-		}
-	}
-	if stop, err := c.consented(&p.Plan); stop || err != nil {
+	if stop, err := c.consentedBy(w, p); stop || err != nil {
 		return err
 	}
 	var results []model.ElectionResult

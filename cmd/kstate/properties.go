@@ -5,11 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
+
+// propertiesOf reads the file of settings that a flag names; without it there are
+// none.
+func propertiesOf(inv *invocation, flag string) (map[string]string, error) {
+	name := inv.text(flag)
+	if name == "" {
+		return map[string]string{}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	defer f.Close()
+	values, err := readProperties(f)
+	if err != nil {
+		return nil, fmt.Errorf("--%s %s: %w", flag, name, err)
+	}
+	return values, nil
+}
 
 // readProperties reads a file of settings as Java does: KEY=VALUE, KEY:VALUE or
 // KEY VALUE, # and ! begin comments, a backslash at the end of a line joins it

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -99,15 +98,11 @@ func reassignmentList(inv *invocation) ([]model.PartitionReassignment, error) {
 // readReassignments reads the file of Kafka's tool.
 func readReassignments(inv *invocation) ([]model.PartitionReassignment, error) {
 	name := inv.text("reassignment-json-file")
-	in := inv.console.in
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("--reassignment-json-file: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := inv.open(name)
+	if err != nil {
+		return nil, fmt.Errorf("--reassignment-json-file: %w", err)
 	}
+	defer in.Close()
 	var file struct {
 		Version    *int
 		Partitions []struct {
@@ -171,12 +166,7 @@ func (c *change) askReassignment(planner *admin.Planner, targets []model.Reassig
 	if err != nil {
 		return readError(err)
 	}
-	if c.conn != nil {
-		if err := w.checkCluster(c.inv.ctx, p); err != nil {
-			return err
-		}
-	}
-	if stop, err := c.consented(&p.Plan); stop || err != nil {
+	if stop, err := c.consentedBy(w, p); stop || err != nil {
 		return err
 	}
 	witness, err := admin.Attend(c.conn, p)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,20 +168,13 @@ func rolesSetting(_ *controlSettings, v string) error {
 func readSettings(inv *invocation) (*controlSettings, error) {
 	s := &controlSettings{engine: engine.DefaultConfig(0)}
 	s.engine.IBP = model.NoIBP
-	values := map[string]string{}
+	values, err := propertiesOf(inv, "properties")
+	if err != nil {
+		return nil, err
+	}
 	where := map[string]string{}
-	if name := inv.text("properties"); name != "" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("--properties: %w", err)
-		}
-		defer f.Close()
-		if values, err = readProperties(f); err != nil {
-			return nil, fmt.Errorf("--properties %s: %w", name, err)
-		}
-		for k := range values {
-			where[k] = "--properties " + name
-		}
+	for k := range values {
+		where[k] = "--properties " + inv.text("properties")
 	}
 	for _, o := range inv.given["override"] {
 		k, v, ok := strings.Cut(o, "=")
@@ -209,7 +201,6 @@ func readSettings(inv *invocation) (*controlSettings, error) {
 			return nil, inv.misuse("%s: %s=%s: %v", where[k], k, security.Redacted(k, values[k]), err)
 		}
 	}
-	var err error
 	if s.engine.Mend, err = mends(inv); err != nil {
 		return nil, err
 	}

@@ -68,17 +68,21 @@ func openTree(inv *invocation) (*source, error) {
 	return &source{tree.SurveyFile(f), "tree", inv.text("tree"), inv.console.err}, nil
 }
 
+// open opens a file to read; - is standard input.
+func (inv *invocation) open(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(inv.console.in), nil
+	}
+	return os.Open(name)
+}
+
 func loadTree(inv *invocation) (*tree.File, error) {
 	name := inv.text("tree")
-	in := inv.console.in
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("tree file: %w", err)
-		}
-		defer file.Close()
-		in = file
+	in, err := inv.open(name)
+	if err != nil {
+		return nil, fmt.Errorf("tree file: %w", err)
 	}
+	defer in.Close()
 	f, err := tree.Load(in)
 	if err != nil {
 		return nil, fmt.Errorf("tree file %s: %w", name, err)

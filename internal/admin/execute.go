@@ -209,7 +209,7 @@ func (w *Witness) Follow(f Follower, stop <-chan struct{}, tell func(Outlook)) (
 					synced = changes[i].Mark == zkwatch.Synced
 					continue
 				}
-				w.survey.Apply(znodeOf(&changes[i]))
+				w.survey.Apply(changes[i].Znode())
 			}
 		case <-tick.C:
 		}
@@ -224,15 +224,4 @@ func (w *Witness) Follow(f Follower, stop <-chan struct{}, tell func(Outlook)) (
 			return last, nil
 		}
 	}
-}
-
-func znodeOf(c *zkwatch.Change) model.Znode {
-	z := model.Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Missing: c.Deleted}
-	if c.Err != nil {
-		z.Err = c.Err.Error()
-		if failed, ok := errors.AsType[*zkwatch.PathError](c.Err); ok {
-			z.Err = failed.Code.String()
-		}
-	}
-	return z
 }

@@ -37,13 +37,18 @@ func (p *Planner) Reassign(list []model.PartitionReassignment) (*Plan, error) {
 	d.create(model.ReassignPartitionsPath, model.EncodeReassignPartitions(list))
 	d.checkSize()
 	d.warn("data is copied between brokers without a throttle; kafka-reassign-partitions --throttle sets one")
-	d.plan.Follow = "the request and each partition, until the controller has removed the old replicas"
+	d.followMoves("the request and each partition, until the controller has removed the old replicas", list, names)
+	return d.done()
+}
+
+// followMoves has reassignments of these topics followed to their end.
+func (d *draft) followMoves(what string, moves []model.PartitionReassignment, topics []string) {
+	d.plan.Follow = what
 	d.plan.Watch = []string{model.ReassignPartitionsPath, model.BrokerIDsPath, model.ControllerPath}
-	for _, name := range names {
+	for _, name := range topics {
 		d.plan.Watch = append(d.plan.Watch, model.TopicPath(name))
 	}
-	d.plan.follower = func() Follower { return newReassignment(list) }
-	return d.done()
+	d.plan.follower = func() Follower { return newReassignment(moves) }
 }
 
 func (d *draft) judgeReassignment(list []model.PartitionReassignment, names []string) {

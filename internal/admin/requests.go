@@ -124,12 +124,7 @@ func (p *Planner) AskReassignment(list []model.ReassignmentTarget, via string) (
 		return d.done()
 	}
 	d.ask("AlterPartitionReassignments: "+what, via, tps)
-	d.plan.Follow = "each partition, until it is as asked for"
-	d.plan.Watch = []string{model.ReassignPartitionsPath, model.BrokerIDsPath, model.ControllerPath}
-	for _, name := range topics {
-		d.plan.Watch = append(d.plan.Watch, model.TopicPath(name))
-	}
-	d.plan.follower = func() Follower { return newReassignment(moves) }
+	d.followMoves("each partition, until it is as asked for", moves, topics)
 	return d.done()
 }
 

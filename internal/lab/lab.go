@@ -386,16 +386,7 @@ func (l *Lab) Brokers(v *model.View) []model.BrokerStatus {
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
-		s := model.BrokerStatus{ID: id, State: "dead", Leads: v.Leads(id), Replicas: v.Hosts(id)}
-		if b := v.Broker(id); b != nil {
-			s.State, s.Epoch = "live", b.Epoch
-			if slices.Contains(v.ShuttingDown(), id) {
-				s.State = "shutting-down"
-			}
-			for _, e := range b.Endpoints {
-				s.Endpoints = append(s.Endpoints, e.String())
-			}
-		}
+		s := v.BrokerStatus(id)
 		if b := l.brokers.Broker(id); b != nil {
 			switch up := running(b); {
 			case up && s.State == "dead":
@@ -407,8 +398,6 @@ func (l *Lab) Brokers(v *model.View) []model.BrokerStatus {
 			case !up:
 				s.State = "down"
 			}
-		}
-		if b := l.brokers.Broker(id); b != nil {
 			s.Conduct = conductOf(b.Behaviour())
 		}
 		out = append(out, s)

@@ -22,35 +22,19 @@ type acls struct {
 	how  Authorizer
 	do   func(*model.Call) model.Result
 	fail func(error)
-	wake chan struct{}
-	set  atomic.Pointer[acl.Set]
+	bell
+	set atomic.Pointer[acl.Set]
 }
 
 func newACLs(how Authorizer, do func(*model.Call) model.Result, fail func(error)) *acls {
-	a := &acls{how: how, do: do, fail: fail, wake: make(chan struct{}, 1)}
+	a := &acls{how: how, do: do, fail: fail, bell: newBell()}
 	a.set.Store(acl.NewSet(nil, how.SuperUsers, false))
-	a.signal()
+	a.ring()
 	return a
 }
 
-// signal has it read again: a watch fired, or a new session has none.
-func (a *acls) signal() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (a *acls) run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-a.wake:
-			a.look()
-		}
-	}
-}
+// run has it read again when it is rung: a watch fired, or a new session has none.
+func (a *acls) run(ctx context.Context) { a.each(ctx, a.look) }
 
 // watches tells whether a path is one that it watches.
 func (a *acls) watches(path string) bool {
@@ -65,7 +49,7 @@ func (a *acls) look() {
 		if codeOf(r) == model.CodeNoNode {
 			r = a.do(&model.Call{Purpose: "await_acl_changes", Ops: []model.Op{{Kind: model.OpExists, Path: path, Watch: true}}})
 			if codeOf(r) == model.CodeOK {
-				a.signal() // made in between
+				a.ring() // made in between
 			}
 		}
 	}

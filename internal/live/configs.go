@@ -18,7 +18,7 @@ const uncleanKey = "unclean.leader.election.enable"
 type settings struct {
 	do   func(*model.Call) model.Result
 	tell func(model.Stimulus)
-	wake chan struct{}
+	bell
 
 	// of the goroutine
 	last    int64 // the newest announcement that was looked at; -1: none
@@ -28,29 +28,13 @@ type settings struct {
 }
 
 func newSettings(do func(*model.Call) model.Result, tell func(model.Stimulus), unclean, static bool) *settings {
-	c := &settings{do: do, tell: tell, wake: make(chan struct{}, 1), last: -1, unclean: unclean, static: static}
-	c.signal()
+	c := &settings{do: do, tell: tell, bell: newBell(), last: -1, unclean: unclean, static: static}
+	c.ring()
 	return c
 }
 
-// signal has it look again: the watch fired, or a new session has none.
-func (c *settings) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (c *settings) run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.wake:
-			c.look()
-		}
-	}
-}
+// run has it look again when it is rung: the watch fired, or a new session has none.
+func (c *settings) run(ctx context.Context) { c.each(ctx, c.look) }
 
 // look reads the announcements since the last one, and arms the watch again.
 func (c *settings) look() {
@@ -59,7 +43,7 @@ func (c *settings) look() {
 		c.started = true // nothing was announced before
 		r = c.do(&model.Call{Purpose: "await_config_changes", Ops: []model.Op{{Kind: model.OpExists, Path: model.ConfigChangesPath, Watch: true}}})
 		if len(r.Ops) == 1 && r.Ops[0].Code == model.CodeOK {
-			c.signal() // made in between
+			c.ring() // made in between
 		}
 		return
 	}

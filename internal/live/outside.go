@@ -143,22 +143,22 @@ func (o *Outside) keeperInput(s model.Stimulus) {
 		switch s := s.(type) {
 		case *model.WatchFired:
 			if o.acls.watches(s.Path) {
-				o.acls.signal()
+				o.acls.ring()
 				return
 			}
 		case *model.SessionRenewed:
-			o.acls.signal()
+			o.acls.ring()
 		}
 	}
 	if o.settings != nil {
 		switch s := s.(type) {
 		case *model.WatchFired:
 			if s.Path == model.ConfigChangesPath {
-				o.settings.signal()
+				o.settings.ring()
 				return
 			}
 		case *model.SessionRenewed:
-			o.settings.signal()
+			o.settings.ring()
 		}
 	}
 	o.opt.OnInput(s)

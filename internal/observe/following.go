@@ -52,7 +52,7 @@ func (f *following) feed(changes []zkwatch.Change) {
 	list := make([]shadow.Change, len(changes))
 	for i := range changes {
 		c := &changes[i]
-		list[i] = shadow.Change{Znode: znodeOf(c), Zxid: c.Zxid}
+		list[i] = shadow.Change{Znode: c.Znode(), Zxid: c.Zxid}
 		switch c.Mark {
 		case zkwatch.Synced:
 			list[i].Mark = shadow.Synced

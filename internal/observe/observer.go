@@ -216,20 +216,8 @@ func partitionsOf(v *model.View) int {
 	return n
 }
 
-// znodeOf is a change of the mirror as a znode.
-func znodeOf(c *zkwatch.Change) model.Znode {
-	z := model.Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Missing: c.Deleted}
-	if c.Err != nil {
-		z.Err = c.Err.Error()
-		if failed, ok := errors.AsType[*zkwatch.PathError](c.Err); ok {
-			z.Err = failed.Code.String()
-		}
-	}
-	return z
-}
-
 func (o *Observer) applyZnode(c *zkwatch.Change, now int64) {
-	z := znodeOf(c)
+	z := c.Znode()
 	o.zxid = max(o.zxid, c.Zxid, c.Stat.Mzxid)
 	ref := model.ParsePath(z.Path)
 	was := o.survey.View().Leadership(ref.TopicPartition())

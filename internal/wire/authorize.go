@@ -141,16 +141,8 @@ func authorizeCoordinators(c *call, q *kmsg.FindCoordinatorRequest) (kmsg.Respon
 		out := to.(*kmsg.FindCoordinatorResponse)
 		out.Coordinators = append(out.Coordinators, denied...)
 	}
-	switch {
-	case len(denied) == 0:
-		return nil, nil
-	case len(allowed) == 0:
-		out := q.ResponseKind()
-		add(out)
-		return out, nil
-	}
 	q.CoordinatorKeys = allowed
-	return nil, add
+	return partly(q, len(allowed), len(denied), add)
 }
 
 // authorizeDescribeConfigs. Kafka: ConfigHelper.handleDescribeConfigsRequest.
@@ -176,14 +168,20 @@ func authorizeDescribeConfigs(c *call, q *kmsg.DescribeConfigsRequest) (kmsg.Res
 		out := to.(*kmsg.DescribeConfigsResponse)
 		out.Resources = append(out.Resources, denied...)
 	}
+	q.Resources = allowed
+	return partly(q, len(allowed), len(denied), add)
+}
+
+// partly is the verdict on a request that only its allowed parts are left in; add
+// puts the refusals of the others into an answer.
+func partly(q kmsg.Request, allowed, denied int, add func(kmsg.Response)) (refusal kmsg.Response, merge func(kmsg.Response)) {
 	switch {
-	case len(denied) == 0:
+	case denied == 0:
 		return nil, nil
-	case len(allowed) == 0:
+	case allowed == 0:
 		out := q.ResponseKind()
 		add(out)
 		return out, nil
 	}
-	q.Resources = allowed
 	return nil, add
 }

@@ -179,17 +179,7 @@ func (h *Held) connection() model.Connection {
 func (h *Held) brokers(v *model.View) []model.BrokerStatus {
 	var out []model.BrokerStatus
 	for id := int32(1); int(id) <= h.s.plan.brokers; id++ {
-		b := model.BrokerStatus{ID: id, State: "dead", Leads: v.Leads(id), Replicas: v.Hosts(id)}
-		if x := v.Broker(id); x != nil {
-			b.State, b.Epoch = "live", x.Epoch
-			if slices.Contains(v.ShuttingDown(), id) {
-				b.State = "shutting-down"
-			}
-			for _, e := range x.Endpoints {
-				b.Endpoints = append(b.Endpoints, e.String())
-			}
-		}
-		out = append(out, b)
+		out = append(out, v.BrokerStatus(id))
 	}
 	return out
 }
