@@ -73,3 +73,13 @@ type (
 
 func (Consent) command()  {}
 func (Withdraw) command() {}
+
+// IsPlanned tells whether a command changes a cluster, so that admin mode answers
+// it by a plan first.
+func IsPlanned(c Command) bool {
+	switch c.(type) {
+	case CreateTopic, AddPartitions, DeleteTopic, Reassign, RunElection, MoveController:
+		return true
+	}
+	return false
+}

@@ -24,14 +24,7 @@ type consent struct {
 
 // planned tells that a command is answered by a plan, not by a deed.
 func planned(d *dashboard, c model.Command) bool {
-	if d.frame == nil || d.frame.Mode != model.AdminMode {
-		return false
-	}
-	switch c.(type) {
-	case model.CreateTopic, model.AddPartitions, model.DeleteTopic, model.Reassign, model.RunElection, model.MoveController:
-		return true
-	}
-	return false
+	return d.frame != nil && d.frame.Mode == model.AdminMode && model.IsPlanned(c)
 }
 
 func newConsent(d *dashboard) *consent {

@@ -2,6 +2,7 @@ package zkwatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,6 +108,18 @@ type Znode struct {
 	Data []byte // nil: null data
 	Stat model.Stat
 	Err  error // it is there but can't be read: a *PathError
+}
+
+// Model is the znode as frames and surveys have it: of an error only the code.
+func (z *Znode) Model() model.Znode {
+	out := model.Znode{Path: z.Path, Data: z.Data, Stat: z.Stat}
+	if z.Err != nil {
+		out.Err = z.Err.Error()
+		if failed, ok := errors.AsType[*PathError](z.Err); ok {
+			out.Err = failed.Code.String()
+		}
+	}
+	return out
 }
 
 // ReadTree reads the subtrees at paths (nil: all below the chroot), sorted by

@@ -35,13 +35,8 @@ type Change struct {
 
 // Znode is the znode of a change that is no mark.
 func (c *Change) Znode() model.Znode {
-	z := model.Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Missing: c.Deleted}
-	if c.Err != nil {
-		z.Err = c.Err.Error()
-		if failed, ok := errors.AsType[*PathError](c.Err); ok {
-			z.Err = failed.Code.String()
-		}
-	}
+	z := (&Znode{Path: c.Path, Data: c.Data, Stat: c.Stat, Err: c.Err}).Model()
+	z.Missing = c.Deleted
 	return z
 }
 

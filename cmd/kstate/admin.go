@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"kstate/internal/admin"
@@ -22,9 +23,7 @@ write first (path, version, old and new bytes, cluster id) and has the name type
 Without a terminal (--headless) nobody can consent, and nothing is written.
 With --bootstrap-server unclean elections and the taking back of reassignments are asked for over Kafka's protocol.`,
 		flags: append(append(append(zookeeperFlags(),
-			flag{name: "audit-log", kind: isFile, value: "FILE", usage: "where to record what is written, as JSON lines (default: kstate/audit.log in $XDG_STATE_HOME or ~/.local/state); without a record nothing is written"},
-			flag{name: "properties", kind: isFile, value: "FILE", usage: "a broker's server.properties, for what ZooKeeper does not show: delete.topic.enable, inter.broker.protocol.version, zookeeper.set.acl"},
-			flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"}, journalFlag, journalSizeFlag, stateChangeLogFlag),
+			auditLogFlag, propertiesFlag, overrideFlag, journalFlag, journalSizeFlag, stateChangeLogFlag),
 			bootstrapFlags()...), dashboardFlags()...),
 		run: runAdmin,
 	}
@@ -68,10 +67,11 @@ func runAdmin(inv *invocation) error {
 func openAuditOf(inv *invocation) (*admin.Audit, error) {
 	path := inv.text("audit-log")
 	if path == "" {
-		var err error
-		if path, err = admin.DefaultAuditPath(); err != nil {
-			return nil, err
+		dir, err := stateDir()
+		if err != nil {
+			return nil, fmt.Errorf("audit log: no home directory to keep it in: %w", err)
 		}
+		path = filepath.Join(dir, "audit.log")
 	}
 	return admin.OpenAudit(path)
 }

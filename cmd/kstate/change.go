@@ -19,15 +19,20 @@ import (
 // followMillis is how long the outcome of a change is awaited by default.
 const followMillis = 60_000
 
+// The flags of all that writes to a live cluster.
+var (
+	auditLogFlag   = flag{name: "audit-log", kind: isFile, value: "FILE", usage: "where to record what is written, as JSON lines (default: kstate/audit.log in $XDG_STATE_HOME or ~/.local/state); without a record nothing is written"}
+	propertiesFlag = flag{name: "properties", kind: isFile, value: "FILE", usage: "a broker's server.properties, for what ZooKeeper does not show: delete.topic.enable, inter.broker.protocol.version, zookeeper.set.acl"}
+	overrideFlag   = flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"}
+)
+
 // changeFlags are those of every command that writes to a live cluster.
 func changeFlags() []flag {
 	return append(sourceFlags(),
 		flag{name: "dry-run", usage: "print the exact write and write nothing; the only way with --tree"},
 		flag{name: "yes", usage: "write without asking, for scripts"},
 		flag{name: "timeout", kind: isNumber, value: "MS", usage: "how long to follow what comes of it (default 60000; 0: not at all)"},
-		flag{name: "audit-log", kind: isFile, value: "FILE", usage: "where to record what is written, as JSON lines (default: kstate/audit.log in $XDG_STATE_HOME or ~/.local/state); without a record nothing is written"},
-		flag{name: "properties", kind: isFile, value: "FILE", usage: "a broker's server.properties, for what ZooKeeper does not show: delete.topic.enable, inter.broker.protocol.version, zookeeper.set.acl"},
-		flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"},
+		auditLogFlag, propertiesFlag, overrideFlag,
 		flag{name: "json", usage: "write JSON"})
 }
 

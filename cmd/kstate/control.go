@@ -44,7 +44,7 @@ func controlCommand() command {
 		flag{name: "take-over", usage: "take the role from whoever holds it, in one transaction, instead of waiting"},
 		flag{name: "inter-broker-protocol", kind: isText, value: "V", usage: "inter.broker.protocol.version (default: what all brokers speak)"},
 		flag{name: "properties", kind: isFile, value: "FILE", usage: "the controller's settings from a server.properties"},
-		flag{name: "override", kind: isText, value: "KEY=VALUE", repeat: true, usage: "one setting, above those of --properties"},
+		overrideFlag,
 		flag{name: "authorization", kind: isFile, value: "FILE", usage: "who may do what, in the words of kafka-acls (default: everybody everything, or the rules of authorizer.class.name)"},
 		flag{name: "paused", usage: "hold at the controller's first step"},
 		flag{name: "allow-faults", usage: "let faults be injected: errors from ZooKeeper, an ended session, brokers' answers held, dropped or falsified; never on a cluster that matters"},

@@ -79,7 +79,7 @@ func readLive(inv *invocation, conn *zkwatch.Conn, progress func(zkwatch.Progres
 func fileOf(chroot string, znodes []zkwatch.Znode) *tree.File {
 	f := &tree.File{Chroot: chroot, Config: tree.DefaultConfig(), Znodes: make([]tree.Znode, len(znodes))}
 	for i := range znodes {
-		z := seen(&znodes[i])
+		z := znodes[i].Model()
 		f.Znodes[i] = tree.Znode{Path: model.JoinChroot(chroot, z.Path), Data: z.Data, Ephemeral: z.Stat.EphemeralOwner != 0,
 			Version: z.Stat.Version, Czxid: z.Stat.Czxid, Error: z.Err}
 		if z.Err == model.CodeNoAuth.String() {

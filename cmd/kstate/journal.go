@@ -42,18 +42,27 @@ func closeJournal(inv *invocation, w *journal.Writer) {
 	}
 }
 
-// stateJournal is where a controller records that was not told: in the user's
-// directory for the state of programs, by cluster and id.
-func stateJournal(cluster string, id int32) (string, error) {
+// stateDir is kstate's in the user's directory for the state of programs:
+// $XDG_STATE_HOME, by default ~/.local/state.
+func stateDir() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) { // such a value does not count, says the XDG base directory specification
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", errors.New("a controller always records what it does, and there is neither XDG_STATE_HOME nor HOME: say where with --journal FILE")
+			return "", err
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
-	dir = filepath.Join(dir, "kstate")
+	return filepath.Join(dir, "kstate"), nil
+}
+
+// stateJournal is where a controller records that was not told: in the user's
+// directory for the state of programs, by cluster and id.
+func stateJournal(cluster string, id int32) (string, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return "", errors.New("a controller always records what it does, and there is neither XDG_STATE_HOME nor HOME: say where with --journal FILE")
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("a controller always records what it does: %w; say where else with --journal FILE", err)
 	}

@@ -157,7 +157,8 @@ func (p *printer) record(r model.Record) {
 	if s := r.Step; s != nil {
 		p.steps++
 		if !p.quiet {
-			p.put(printed{Kind: "step", Grain: s.Grain().String(), Text: s.String()}, indents[s.Grain()]+s.String())
+			text := s.String()
+			p.put(printed{Kind: "step", Grain: s.Grain().String(), Text: text}, indents[s.Grain()]+text)
 		}
 		return
 	}

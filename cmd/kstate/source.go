@@ -108,24 +108,12 @@ func openLive(inv *invocation) (*source, error) {
 	}
 	survey := tree.NewSurvey(tree.DefaultConfig())
 	for i := range znodes {
-		survey.Apply(seen(&znodes[i]))
+		survey.Apply(znodes[i].Model())
 	}
 	if err := notElsewhere(inv.ctx, conn, survey); err != nil {
 		return nil, err
 	}
 	return &source{survey, string(model.ObserveMode), conn.Address().String(), inv.console.err}, nil
-}
-
-// seen is a znode as a survey takes it.
-func seen(z *zkwatch.Znode) model.Znode {
-	out := model.Znode{Path: z.Path, Data: z.Data, Stat: z.Stat}
-	if z.Err != nil {
-		out.Err = z.Err.Error()
-		if failed, ok := errors.AsType[*zkwatch.PathError](z.Err); ok {
-			out.Err = failed.Code.String()
-		}
-	}
-	return out
 }
 
 // notElsewhere: where nothing is registered and no topic exists, the chroot is

@@ -21,20 +21,6 @@ type Audit struct {
 	by   string
 }
 
-// DefaultAuditPath is the file in the user's state directory
-// ($XDG_STATE_HOME/kstate/audit.log, by default ~/.local/state).
-func DefaultAuditPath() (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if dir == "" || !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("audit log: no home directory to keep it in: %w", err)
-		}
-		dir = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(dir, "kstate", "audit.log"), nil
-}
-
 // OpenAudit opens the file, and makes it and its directory for their owner only.
 func OpenAudit(path string) (*Audit, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

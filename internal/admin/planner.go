@@ -70,6 +70,7 @@ type draft struct {
 	p    *Planner
 	plan *Plan
 	err  error
+	live []model.Broker // what brokers read; nil until then
 }
 
 // start begins a plan with what every change needs: that the cluster is one with
@@ -237,6 +238,9 @@ func (d *draft) checkSize() {
 // brokers are the registered brokers, by id; those whose znode cannot be
 // decoded have no rack.
 func (d *draft) brokers() []model.Broker {
+	if d.live != nil {
+		return d.live
+	}
 	var paths []string
 	var out []model.Broker
 	for _, name := range d.children(model.BrokerIDsPath) {
@@ -251,6 +255,7 @@ func (d *draft) brokers() []model.Broker {
 		}
 	}
 	slices.SortFunc(out, func(a, b model.Broker) int { return int(a.ID) - int(b.ID) })
+	d.live = out
 	return out
 }
 

@@ -287,12 +287,7 @@ func (s *Session) performCall(ctx context.Context, job callJob) model.Result {
 			continue
 		}
 		s.Remark(fmt.Sprintf("fault: %s: %s", &h.fault, &c.Ops[h.op]))
-		if f := &h.fault; f.Effect.Kind == model.LostBefore || f.Effect.Kind == model.LostAfter {
-			upTo(h.op) // they have their answers; what comes behind is lost with it
-			s.comeOver(ctx, job, h)
-			continue
-		}
-		upTo(h.op)
+		upTo(h.op) // they have their answers; what is lost takes with it what comes behind
 		if r, answered := s.comeOver(ctx, job, h); answered {
 			out.Ops = append(out.Ops, r)
 			out.At = s.clock()

@@ -398,7 +398,7 @@ func (s *Session) performHeld(at model.Step) bool {
 // request with that number. What somebody performs is in the journal before.
 func (s *Session) performNow(at model.Step, event, aside uint64) model.Result {
 	j := s.opt.Journal
-	if !performed(at) {
+	if !Performed(at) {
 		r := s.opt.Env.Perform(at)
 		j.Taken(r.At, event, aside, at)
 		return r
@@ -414,8 +414,9 @@ func (s *Session) performNow(at model.Step, event, aside uint64) model.Result {
 	return r
 }
 
-// performed tells whether somebody outside does something for a step.
-func performed(at model.Step) bool {
+// Performed tells whether somebody outside does something for a step: a recording
+// has such a step and its result apart.
+func Performed(at model.Step) bool {
 	_, local := at.(*model.Watch)
 	return at.Grain() == model.IOGrain && !local
 }

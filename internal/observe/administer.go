@@ -70,15 +70,6 @@ func newAdministration(by Administrator) administration {
 	return administration{by: by, news: make(chan adminNews, 4), deleting: map[string]bool{}}
 }
 
-// plannable commands change a cluster.
-func plannable(c model.Command) bool {
-	switch c.(type) {
-	case model.CreateTopic, model.AddPartitions, model.DeleteTopic, model.Reassign, model.RunElection, model.MoveController:
-		return true
-	}
-	return false
-}
-
 // administer takes a command of admin mode; false when it is none.
 func (o *Observer) administer(c model.Command) bool {
 	a := &o.admin
@@ -96,7 +87,7 @@ func (o *Observer) administer(c model.Command) bool {
 		}
 		return true
 	}
-	if !plannable(c) {
+	if !model.IsPlanned(c) {
 		return false
 	}
 	switch {

@@ -58,8 +58,11 @@ func evidence(inferred bool) string {
 // evidenceOf is that of a transition: what concerns a partition of which the
 // controller did something else than was expected counts as diverged.
 func (o *Observer) evidenceOf(r *model.Record, tp model.TopicPartition) string {
-	if r.Inferred && slices.ContainsFunc(o.following.status.Diverged, func(d shadow.Divergence) bool { return d.Subject == tp.String() }) {
-		return "diverged"
+	if r.Inferred && len(o.following.status.Diverged) > 0 {
+		subject := tp.String()
+		if slices.ContainsFunc(o.following.status.Diverged, func(d shadow.Divergence) bool { return d.Subject == subject }) {
+			return "diverged"
+		}
 	}
 	return evidence(r.Inferred)
 }

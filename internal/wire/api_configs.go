@@ -31,14 +31,11 @@ func alterResource(c *call, r configs.Resource, validateOnly bool) configs.Outco
 	case !c.mayCluster(acl.AlterConfigs):
 		return configs.Outcome{Error: model.ErrClusterAuthorizationFailed, Text: "Cluster authorization failed."}
 	}
-	cluster := s.opt.Cluster()
-	if self := cluster.Self; self != nil {
-		if r.Type == configs.BrokerResource && r.Name == strconv.Itoa(int(self.ID)) {
-			return ownSettings(r)
-		}
-		if cluster.ControllerID != self.ID {
-			return configs.Outcome{Error: model.ErrNotController}
-		}
+	if self := s.opt.Cluster().Self; self != nil && r.Type == configs.BrokerResource && r.Name == strconv.Itoa(int(self.ID)) {
+		return ownSettings(r)
+	}
+	if inactive := c.active(); inactive != nil {
+		return *inactive
 	}
 	return s.opt.Configs.Alter(r, validateOnly)
 }

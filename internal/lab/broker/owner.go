@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -92,9 +91,6 @@ func (r *Replicas) Cached() []Cached {
 	}
 	return out
 }
-
-// AliveBrokers lists the brokers that the metadata cache knows as alive, sorted.
-func (r *Replicas) AliveBrokers() []int32 { return slices.Sorted(maps.Keys(r.cache.brokers)) }
 
 // Proposal is a change of an ISR that its leader made up, and that the
 // controller (AlterPartition) or ZooKeeper (older protocols) has to confirm. It

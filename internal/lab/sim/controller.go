@@ -251,7 +251,7 @@ func (c *controller) runAside() bool {
 
 // performNow performs a step that waits for nobody, and records it.
 func (c *controller) performNow(step model.Step, event, aside uint64) model.Result {
-	if _, local := step.(*model.Watch); local || step.Grain() != model.IOGrain {
+	if !debugger.Performed(step) {
 		r := c.perform(step)
 		c.record.Taken(r.At, event, aside, step)
 		return r

@@ -19,8 +19,8 @@ type Options struct {
 	Steps int       // steps of all controllers together, at most; 0: DefaultSteps
 	Plant Plant     // a bug, for tests of the simulation itself
 	Trace io.Writer // gets every line of what happens; nil: nobody looks
-	// Journal records what the controller with the id Of learns and does, for
-	// kstate replay; nil: nothing is recorded.
+	// Journal records what the controller with the id Of learns and does;
+	// nil: nothing is recorded.
 	Journal *journal.Writer
 	Of      int32
 }
