@@ -255,6 +255,18 @@ func (d *dashboard) inspect() tea.Cmd {
 	return nil
 }
 
+// showInspector goes to the inspector, and from there back to nothing inspected.
+func (d *dashboard) showInspector() tea.Cmd {
+	if d.view != inspectorView {
+		d.show(inspectorView)
+		return nil
+	}
+	d.stopExplaining()
+	d.inspector.choose(model.Subject{})
+	d.do(model.Inspect{})
+	return nil
+}
+
 // leave clears the filter of the view, or goes back from the inspector.
 func (d *dashboard) leave() tea.Cmd {
 	if d.view == inspectorView {

@@ -153,8 +153,8 @@ func brokerIDs(text string) ([]int32, error) {
 	return ids, nil
 }
 
-func newCreateTopic(*dashboard) dialog {
-	return &form{name: "Create a topic", yes: "creates",
+func newCreateTopic(d *dashboard) dialog {
+	return &form{name: "Create a topic", yes: enterDoes(d, "creates"),
 		fields: []formField{newField("name", "", ""), newField("partitions", "1", ""), newField("replication factor", "1", ""),
 			newField("assignment", "", "instead: 1,2;2,3"), newField("config", "", "key=value,...")},
 		build: buildCreateTopic}
@@ -220,7 +220,7 @@ func newAddPartitions(d *dashboard) dialog {
 	if t := viewOf(d.frame).Topic(topic); t != nil {
 		total = itoa(t.PartitionCount() + 1)
 	}
-	f := &form{name: "Add partitions", yes: "adds",
+	f := &form{name: "Add partitions", yes: enterDoes(d, "adds"),
 		fields: []formField{newField("topic", topic, ""), newField("partitions in all", total, "more than there are")},
 		build:  buildAddPartitions}
 	if topic != "" {
@@ -241,11 +241,20 @@ func buildAddPartitions(d *dashboard, v []string) (model.Command, error) {
 	return model.AddPartitions{Topic: v[0], Total: n}, nil
 }
 
+// enterDoes is what enter does in a form: in admin mode what is asked for is
+// planned first.
+func enterDoes(d *dashboard, deed string) string {
+	if d.frame != nil && d.frame.Mode == model.AdminMode {
+		return "plans it"
+	}
+	return deed
+}
+
 func newDeleteTopic(d *dashboard) dialog {
 	topic := topicChosen(d)
 	about := []string{"Its replicas are deleted on the brokers, then its znodes."}
 	if d.frame.Mode == model.AdminMode { // its name is typed below the plan
-		return &form{name: "Delete a topic", yes: "plans it", about: about, fields: []formField{newField("topic", topic, "")},
+		return &form{name: "Delete a topic", yes: enterDoes(d, "deletes"), about: about, fields: []formField{newField("topic", topic, "")},
 			build: func(d *dashboard, v []string) (model.Command, error) {
 				if v[0] == clean(topic) {
 					v[0] = topic
@@ -274,7 +283,7 @@ func newDeleteTopic(d *dashboard) dialog {
 func newReassign(d *dashboard) dialog {
 	s := d.chosen()
 	name, target := "", ""
-	f := &form{name: "Reassign a partition", yes: "moves", build: buildReassign,
+	f := &form{name: "Reassign a partition", yes: enterDoes(d, "moves"), build: buildReassign,
 		about: []string{"Without brokers, a move that is running is taken back."}}
 	if s.Kind == model.PartitionSubject || s.Kind == model.ReplicaSubject {
 		tp := model.TP(s.Topic, s.Partition)

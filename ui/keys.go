@@ -88,7 +88,7 @@ func keyTable() []binding {
 
 		{Binding: bind("inspect", "enter"), does: "show memory and znodes of the chosen topic, partition, replica or broker; in the log the whole record, in the graphs the step at hand", group: lookGroup, near: []view{graphsView, topicsView, partitionsView, brokersView, deletionView, logView},
 			disabled: nothingToEnter, run: (*dashboard).enter},
-		{Binding: bind("why", "w"), does: "why of the chosen topic, partition, replica or broker: what holds it, on what evidence, and what would change that; in other views of the controller. Again: memory and znodes", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, deletionView, inspectorView},
+		{Binding: bind("why", "w"), does: "why of the chosen topic, partition, replica or broker: what holds it, on what evidence, and what would change that; in other views of the controller. Again: memory and znodes; of the controller, back", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, deletionView, inspectorView},
 			disabled: nothingToExplain, run: (*dashboard).explain},
 		{Binding: bind("balance", "W"), does: "how leadership is spread over the brokers, and what the automatic balancer would do", group: lookGroup, near: []view{brokersView},
 			disabled: noFrame, run: (*dashboard).explainLeadership},
@@ -105,7 +105,7 @@ func keyTable() []binding {
 		{Binding: bind("deletion", "5"), does: "topicsToBeDeleted, topicsWithDeletionStarted, topicsIneligibleForDeletion", group: lookGroup, run: show(deletionView)},
 		{Binding: bind("requests", "6"), does: "the open batch, and the queue of requests to each broker", group: lookGroup, run: show(requestsView)},
 		{Binding: bind("log", "7"), does: "the event at work, the event queue, and everything that happened", group: lookGroup, run: show(logView)},
-		{Binding: bind("inspector", "8"), does: "memory and znodes of what was inspected, and what the step at hand writes", group: lookGroup, run: show(inspectorView)},
+		{Binding: bind("inspector", "8"), does: "memory and znodes of what was inspected, and what the step at hand writes. Again: the controller, as while nothing is inspected", group: lookGroup, run: (*dashboard).showInspector},
 		{Binding: bind("up", "up", "k"), does: "one row up", group: lookGroup, disabled: cannotMove, run: move(moveUp)},
 		{Binding: bind("down", "down", "j"), does: "one row down", group: lookGroup, disabled: cannotMove, run: move(moveDown)},
 		{Binding: bind("page up", "pgup", "ctrl+b"), does: "one page up", group: lookGroup, disabled: cannotMove, run: move(movePageUp)},
@@ -158,6 +158,8 @@ func (b *binding) label(d *dashboard) string {
 		return "replica"
 	case k == "right" && d.view == inspectorView:
 		return "sideways"
+	case k == "w" && d.view == inspectorView && d.inspector.why && onlyExplained(d.inspector.subject):
+		return "back"
 	case k == "w" && d.view == inspectorView && d.inspector.why:
 		return "memory"
 	case k == "esc" && d.filterText() != "":

@@ -97,10 +97,16 @@ func (d *dashboard) explain() tea.Cmd {
 		return d.explainSubject(s)
 	case !d.inspector.why:
 		return d.explainSubject(s)
-	case s.Kind == model.ControllerSubject || s.Kind == model.LeadershipSubject:
+	case onlyExplained(s):
 		return d.leave()
 	}
 	return d.inspect()
+}
+
+// onlyExplained tells of what there is an explanation but neither memory nor
+// znodes.
+func onlyExplained(s model.Subject) bool {
+	return s.Kind == model.ControllerSubject || s.Kind == model.LeadershipSubject
 }
 
 // explainLeadership shows how leadership is spread.

@@ -86,6 +86,25 @@ func TestWhyKeys(t *testing.T) {
 	}
 }
 
+// The footer says where the key goes: the explanation of the controller has no memory
+// behind it, and a second 8 shows the controller as while nothing is inspected.
+func TestFromTheExplanationOfTheController(t *testing.T) {
+	footer := func(s *screen) string {
+		rows := strings.Split(strings.TrimRight(s.text(), "\n"), "\n")
+		return rows[len(rows)-1]
+	}
+	s := newScreen(deletionFrame(), 160, 50).typed("w")
+	if got := footer(s); !strings.Contains(got, "w back") || strings.Contains(got, "w memory") {
+		t.Errorf("of the controller: %q", got)
+	}
+	if got := footer(newScreen(deletionFrame(), 160, 50).typed("2", "w")); !strings.Contains(got, "w memory") {
+		t.Errorf("of a topic: %q", got)
+	}
+	if text := s.typed("8").text(); strings.Contains(text, "─ Why ─") || s.inspector.subject.Kind != model.NoSubject {
+		t.Errorf("8 in the inspector leaves %v:\n%s", s.inspector.subject, text)
+	}
+}
+
 // An explanation of something else is not shown as that of the subject.
 func TestExplanationOfAnotherSubject(t *testing.T) {
 	f := deletionFrame()
