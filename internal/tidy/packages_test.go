@@ -43,7 +43,7 @@ var packages = map[string]rule{
 	"internal/admin":              {own: []string{"model", "engine", "zkwatch", "internal/tree", "internal/observe"}},
 	"internal/adminclient": {own: []string{"model", "internal/security", "internal/handshake"}, modules: []string{kmsg,
 		"github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kversion"}},
-	"internal/inquiry": {own: []string{"model", "engine", "internal/debugger", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
+	"internal/inquiry": {own: []string{"model", "engine", "internal/standin", "internal/tree", "internal/lab/zkserver"}},
 	"internal/live":    {own: []string{"model", "zkwatch", "internal/wire", "internal/security", "internal/handshake", "internal/acl", "internal/configs"}},
 	"internal/standin": {own: []string{"model", "internal/lab/zkserver"}},
 
@@ -54,8 +54,7 @@ var packages = map[string]rule{
 	"internal/lab/broker":   {own: []string{"model"}, modules: []string{kmsg, zookeeper}},
 	"internal/lab/sim": {own: []string{"model", "engine", "internal/debugger", "internal/journal", "internal/standin", "internal/wire",
 		"internal/lab", "internal/lab/zkserver", "internal/lab/broker"}, modules: []string{kmsg}},
-	"internal/lab/script": {own: []string{"model", "engine", "internal/debugger", "internal/journal", "internal/wire",
-		"internal/lab", "internal/lab/zkserver", "internal/lab/broker"}, modules: []string{kmsg}},
+	"internal/lab/script": {own: []string{"model"}},
 
 	// Support of the tests.
 	"internal/realkafka": {modules: []string{zookeeper, "github.com/twmb/franz-go/pkg"}},
