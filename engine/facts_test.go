@@ -256,6 +256,38 @@ func TestAReassignmentWithoutALeaderIsHalfDone(t *testing.T) {
 	}
 }
 
+// 8.73: once the added replica leads, taking such a reassignment back finds no state
+// to take it out of: it goes on leading a partition that is not assigned to it. When
+// its broker has been away, memory has the partition offline, since no assigned
+// replica is in the ISR; a new controller asks only whether the leader lives.
+func TestAReassignmentTakenBackLeavesAForeignLeader(t *testing.T) {
+	s := newStage(t, nil, 1, 2)
+	s.create("orders", []int32{9})
+	s.run()
+	s.ask(&model.AlterPartitionReassignments{Partitions: []model.ReassignmentTarget{{TopicPartition: tp0("orders"), Target: []int32{1}}}})
+	s.run()
+	s.bounce(2) // partitions without a leader are tried again: replica 1 is elected
+	s.run()
+	s.ask(&model.AlterPartitionReassignments{Partitions: []model.ReassignmentTarget{{TopicPartition: tp0("orders"), Cancel: true}}})
+	s.run()
+	is := func(want model.PartitionState, when string) {
+		t.Helper()
+		v := s.engine.View()
+		p := v.Partition(tp0("orders"))
+		if l := p.Leadership; p.State != want || l == nil || l.Leader != 1 || !slices.Equal(p.Assignment.Replicas, []int32{9}) || p.Reassigning {
+			t.Fatalf("%s: %s %+v, leadership %+v", when, p.State, *p.Assignment, l)
+		}
+	}
+	is(model.OnlinePartition, "taken back")
+	s.kill(1)
+	s.run()
+	s.start(1)
+	s.run()
+	is(model.OfflinePartition, "the leader was away")
+	s.renew()
+	is(model.OnlinePartition, "a new controller")
+}
+
 // 2.14, 8.73: a new controller that finds a reassignment of a partition without a
 // state znode and without a live replica fails on it, and so does the next one;
 // the topic's znode has to be mended.
