@@ -213,6 +213,7 @@ func TestOfflineElection(t *testing.T) {
 // and broker 2 is live but was not in the ISR.
 func (d *desk) lose(model.TopicPartition) {
 	d.t.Helper()
+	d.followed(clicks0, 1, 2) // else the last one may be another
 	d.cut(2)
 	d.cut(1)
 	f := d.back(2)
