@@ -129,6 +129,14 @@ func (l *lab) connect(opt Options) *Conn {
 	return dialTest(l.t, opt)
 }
 
+// dialTelling is dial, and tells of each.
+func (l *lab) dialTelling(dials *stream[string]) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials.put(address)
+		return l.dial(ctx, network, address)
+	}
+}
+
 func dialTest(t testing.TB, opt Options) *Conn {
 	t.Helper()
 	if opt.SessionTimeout == 0 {

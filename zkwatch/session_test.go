@@ -98,12 +98,14 @@ func TestEventBeforeResult(t *testing.T) {
 func TestMissedEventsComeBeforeResults(t *testing.T) {
 	l := newLab(t)
 	l.seed("/brokers/topics/t=a", "/brokers/topics/u=a", "/brokers/ids/1")
-	states := newStream[State]()
-	c, in := controllerConn(l, Options{SessionTimeout: 2 * time.Second, OnState: states.put})
+	states, dials := newStream[State](), newStream[string]()
+	c, in := controllerConn(l, Options{OnState: states.put, Dialer: l.dialTelling(dials)})
 	c.Do(call(watched(get("/brokers/topics/t")), watched(get("/brokers/topics/u")), watched(children("/brokers/ids")), watched(exists("/controller")), watched(exists("/feature"))))
 	session := c.State().SessionID
+	dials.drained()
 	l.server.PartitionSession(session)
 	awaitPhase(t, states, Disconnected)
+	dials.next(t, "the dial after the loss") // the client writes to the old link no more
 	l.set("/brokers/topics/t", "b")
 	l.seed("/brokers/ids/2", "/controller")
 	f := getFlight("/brokers/topics/t", false)
@@ -174,12 +176,14 @@ func newWatchTableChunks() []watchSet { w := newWatchTable(); return w.chunks(wa
 func TestExpiryHandsOver(t *testing.T) {
 	l := newLab(t)
 	l.seed("/controller_epoch=1", "/brokers/topics/t=a")
-	states := newStream[State]()
-	c, in := controllerConn(l, Options{OnState: states.put})
+	states, dials := newStream[State](), newStream[string]()
+	c, in := controllerConn(l, Options{OnState: states.put, Dialer: l.dialTelling(dials)})
 	c.Do(call(watched(get("/brokers/topics/t"))))
 	old := c.State().SessionID
+	dials.drained()
 	l.server.PartitionSession(old)
 	awaitPhase(t, states, Disconnected)
+	dials.next(t, "the dial after the loss") // the client writes to the old link no more
 
 	results := make(chan model.Result, 1)
 	fenced := call(set("/brokers/topics/t", "stale", 0), get("/brokers/topics/t"))
