@@ -21,10 +21,10 @@ type answerers struct {
 	t     testing.TB
 	ids   []int32
 	ports map[int32]int32
+	heard func(id int32, r kmsg.Request) // takes each request before it is answered; nil: see received
 
 	mu    sync.Mutex
 	terms map[int32]*term // by controller epoch
-	news  chan struct{}   // closed when a LeaderAndIsr has come
 }
 
 // term is what came of one controller epoch.
@@ -34,9 +34,9 @@ type term struct {
 	all  chan struct{}       // closed when each broker has one
 }
 
-func startAnswerers(t testing.TB, ids ...int32) *answerers {
+func startAnswerers(t testing.TB, heard func(int32, kmsg.Request), ids ...int32) *answerers {
 	t.Helper()
-	a := &answerers{t: t, ids: ids, ports: map[int32]int32{}, terms: map[int32]*term{}, news: make(chan struct{})}
+	a := &answerers{t: t, ids: ids, heard: heard, ports: map[int32]int32{}, terms: map[int32]*term{}}
 	for _, id := range ids {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -83,9 +83,9 @@ func (a *answerers) serve(id int32, c net.Conn) error {
 	}
 }
 
-// answer answers one request. A LeaderAndIsr is answered when each broker has
-// its own: a real one takes its time over 100,000 partitions, and nobody's
-// decoding shall compete with the controller until then.
+// answer answers one request. Where nobody hears the requests, a LeaderAndIsr is
+// answered when each broker has its own: a real one takes its time over 100,000
+// partitions, and nobody's decoding shall compete with the controller until then.
 func (a *answerers) answer(id int32, frame []byte, at time.Time) ([]byte, error) {
 	b := kbin.Reader{Src: frame}
 	key, version, correlation := b.Int16(), b.Int16(), b.Int32()
@@ -98,12 +98,15 @@ func (a *answerers) answer(id int32, frame []byte, at time.Time) ([]byte, error)
 	if r.IsFlexible() {
 		kmsg.SkipTags(&b)
 	}
-	if key == 4 {
+	if key == 4 && a.heard == nil {
 		epoch, from := leadersHead(b.Src, version)
 		a.received(id, epoch, from, at)
 	}
 	if err := r.ReadFrom(b.Src); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s version %d: %w", kmsg.NameForKey(key), version, err)
+	}
+	if a.heard != nil {
+		a.heard(id, r)
 	}
 	response := r.ResponseKind()
 	fill(r, response)
@@ -185,9 +188,17 @@ func fill(r kmsg.Request, response kmsg.Response) {
 			x := kmsg.NewLeaderAndISRResponseTopic()
 			x.TopicID = t.TopicID
 			for _, p := range t.PartitionStates {
-				x.Partitions = append(x.Partitions, kmsg.LeaderAndISRResponseTopicPartition{Partition: p.Partition})
+				x.Partitions = append(x.Partitions, kmsg.LeaderAndISRResponseTopicPartition{Topic: t.Topic, Partition: p.Partition})
 			}
 			out.Topics = append(out.Topics, x)
+			out.Partitions = append(out.Partitions, x.Partitions...)
+		}
+	case *kmsg.StopReplicaRequest:
+		out := response.(*kmsg.StopReplicaResponse)
+		for _, t := range r.Topics {
+			for _, p := range t.PartitionStates {
+				out.Partitions = append(out.Partitions, kmsg.StopReplicaResponsePartition{Topic: t.Topic, Partition: p.Partition})
+			}
 		}
 	case *kmsg.ApiVersionsRequest:
 		out := response.(*kmsg.ApiVersionsResponse)

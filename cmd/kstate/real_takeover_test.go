@@ -79,7 +79,7 @@ type field struct {
 // everything in order.
 func plantField(t *testing.T, server *realkafka.ZooKeeper, topics, partitions int) *field {
 	t.Helper()
-	f := &field{zk: server, conn: realkafka.Dial(t, server.Addr), chroot: fmt.Sprintf("/of-%d", topics*partitions), brokers: startAnswerers(t, 101, 102, 103)}
+	f := &field{zk: server, conn: realkafka.Dial(t, server.Addr), chroot: fmt.Sprintf("/of-%d", topics*partitions), brokers: startAnswerers(t, nil, 101, 102, 103)}
 	create := func(path string, data []byte) *zk.CreateRequest {
 		return &zk.CreateRequest{Path: f.chroot + path, Data: data, Acl: zk.WorldACL(zk.PermAll)}
 	}
