@@ -23,7 +23,7 @@ const (
 	viewCount
 )
 
-var viewNames = [...]string{"Graphs", "Topics", "Partitions", "Brokers", "Deletion", "Requests", "Log", "Inspector"}
+var viewNames = [viewCount]string{"Graphs", "Topics", "Partitions", "Brokers", "Deletion", "Requests", "Log", "Inspector"}
 
 // dashboard is the one Bubble Tea model: what the operator looks at and has
 // chosen. Panes keep their own place; frames come from outside.
@@ -37,6 +37,7 @@ type dashboard struct {
 	view  view
 	from  view // where the inspector was opened from
 	side  view // what stands beside the graphs on a wide screen
+	aside view // what stood there when the inspector was opened
 
 	graphs     graphs
 	topics     topicList
@@ -191,7 +192,7 @@ func (d *dashboard) togglePause() tea.Cmd {
 // show goes to a view.
 func (d *dashboard) show(v view) {
 	if v == inspectorView && d.view != inspectorView {
-		d.from = d.view
+		d.from, d.aside = d.view, d.side
 	}
 	d.view = v
 	switch v {
@@ -261,19 +262,29 @@ func (d *dashboard) showInspector() tea.Cmd {
 		d.show(inspectorView)
 		return nil
 	}
-	d.stopExplaining()
-	d.inspector.choose(model.Subject{})
-	d.do(model.Inspect{})
+	d.inspectNothing()
 	return nil
 }
 
-// leave clears the filter of the view, or goes back from the inspector.
+// inspectNothing leaves the controller to be shown by the inspector.
+func (d *dashboard) inspectNothing() {
+	d.stopExplaining()
+	d.inspector.choose(model.Subject{})
+	d.do(model.Inspect{})
+}
+
+// leave clears the filter of the view, or goes back from the inspector. What was
+// inspected is kept, an explanation is not: it is a question that was answered.
 func (d *dashboard) leave() tea.Cmd {
-	if d.view == inspectorView {
-		d.show(d.from)
-	} else {
+	if d.view != inspectorView {
 		d.applyFilter("")
+		return nil
 	}
+	if d.inspector.why {
+		d.inspectNothing()
+	}
+	d.side = d.aside
+	d.show(d.from)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"charm.land/bubbles/v2/key"
+
+	"kstate/model"
 )
 
 // drawFooter is the last row: the filter being typed, a notice, or the keys.
@@ -58,8 +60,9 @@ func (d *dashboard) drawKeys(a area) {
 
 // footerKeys are the keys that work now, the most useful first: those that look
 // at what this view shows, those that run the controller, those that change what
-// this view shows, and the others that change the cluster. Where the steps would take too much room, they
-// come as one, and those that look give way.
+// this view shows, and the others that run the controller or change the cluster.
+// Where the steps would take too much room, they come as one, and those that look
+// give way.
 func (d *dashboard) footerKeys(room int) []key.Help {
 	var look, run, steps, near, rest, more []key.Help
 	for i := range d.keys {
@@ -67,6 +70,8 @@ func (d *dashboard) footerKeys(room int) []key.Help {
 		isNear := slices.Contains(b.near, d.view) && !d.idle(b)
 		switch {
 		case b.why(d) != "":
+		case b.group == lookGroup && isNear && b.Keys()[0] == "8": // gives way to the others that look
+			near = append(near, b.shown(d))
 		case b.group == lookGroup && isNear:
 			look = append(look, b.shown(d))
 		case b.group == lookGroup:
@@ -78,7 +83,7 @@ func (d *dashboard) footerKeys(room int) []key.Help {
 			near = append(near, b.shown(d))
 		case b.footer:
 			rest = append(rest, b.shown(d))
-		case b.group == clusterGroup:
+		case b.Keys()[0] != "c": // space says that
 			more = append(more, b.shown(d))
 		}
 	}
@@ -97,6 +102,8 @@ func (d *dashboard) idle(b *binding) bool {
 	switch b.Keys()[0] {
 	case "end":
 		return !d.log.back
+	case "8":
+		return d.inspector.subject.Kind == model.NoSubject
 	case "/": // esc is more useful
 		return d.filterText() != ""
 	}

@@ -16,15 +16,15 @@ func TestFooterByView(t *testing.T) {
 		keys []string // pressed before
 		has  []string
 	}{
-		{graphsView, nil, []string{"enter step at hand", "space continue", "e b t i step"}},
+		{graphsView, nil, []string{"enter step at hand", "w why", "space continue", "e b t i step"}},
 		{topicsView, nil, []string{"enter inspect", "w why", "/ filter", "space continue", "e b t i step"}},
 		{topicsView, []string{"/", "'ord", "enter"}, []string{"enter inspect", "esc show all", "space continue"}},
 		{partitionsView, nil, []string{"enter inspect", "/ filter", "e b t i step"}},
 		{brokersView, nil, []string{"enter inspect", "space continue", "e b t i step"}},
 		{deletionView, []string{"down"}, []string{"enter inspect", "e b t i step"}},
-		{requestsView, nil, []string{"e event", "b batch", "t transition", "i I/O"}},
-		{logView, nil, []string{"enter whole record", "e b t i step"}},
-		{logView, []string{"up"}, []string{"end follow"}},
+		{requestsView, nil, []string{"w why", "e event", "b batch", "t transition", "i I/O"}},
+		{logView, nil, []string{"enter record", "w why", "→ sideways", "e b t i step"}},
+		{logView, []string{"up"}, []string{"enter record", "w why", "end follow", "e b t i step"}},
 		{inspectorView, nil, []string{"esc back", "→ sideways", "e b t i step"}},
 	} {
 		s := newScreen(paused(), 80, 24)
@@ -35,6 +35,37 @@ func TestFooterByView(t *testing.T) {
 				t.Errorf("view %s after %v: the last row lacks %q: %q", viewNames[c.view], c.keys, want, row)
 			}
 		}
+	}
+}
+
+// Whatever else stands in the last row, w is named wherever it explains, what
+// undoes a choice of the inspector is, and on a wide screen so is what breaks in.
+func TestFooterNamesWhatMatters(t *testing.T) {
+	for name, f := range map[string]*model.Frame{"running": labFrame(), "paused": paused(), "observed": besideFrame()} {
+		for _, w := range []int{80, 160} {
+			for v := range viewCount {
+				s := newScreen(f, w, 24)
+				s.inspector.choose(ordersOne)
+				s.show(v)
+				row := strings.Split(s.text(), "\n")[23]
+				want := []string{"w why"}
+				if v == inspectorView && (w == 160 || name == "running") {
+					want = append(want, "8 controller")
+				}
+				if full := v == topicsView || v == partitionsView || v == brokersView; w == 160 && name != "observed" && !full {
+					want = append(want, "F fault")
+				}
+				for _, k := range want {
+					if !strings.Contains(row, k) {
+						t.Errorf("%s, %d columns, view %s: the last row lacks %q: %q", name, w, viewNames[v], k, row)
+					}
+				}
+			}
+		}
+	}
+	s := newScreen(paused(), 160, 24).typed("8")
+	if row := strings.Split(s.text(), "\n")[23]; strings.Contains(row, "8 controller") {
+		t.Errorf("the controller is shown, and offered: %q", row)
 	}
 }
 

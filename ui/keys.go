@@ -56,10 +56,10 @@ func keyTable() []binding {
 		{Binding: bind("I/O", "i"), does: "take the step at hand and hold at the very next one", group: runGroup, footer: true,
 			disabled: cannotStep, run: stepBy(model.IOGrain)},
 
-		{Binding: bind("until", "U"), does: "run on to a step in whose line a text is found, and hold there", group: runGroup,
-			disabled: cannotHold, run: open(newUntil)},
 		{Binding: bind("fault", "F"), does: "faults that fit the step at hand: an error for it, a lost request, the end of the session, a broker's answer held or dropped, ...; and those that are armed", group: runGroup,
 			disabled: noFaults, run: open(newFault)},
+		{Binding: bind("until", "U"), does: "run on to a step in whose line a text is found, and hold there", group: runGroup,
+			disabled: cannotHold, run: open(newUntil)},
 
 		{Binding: bind("elect", "E"), does: "elect leaders by one of the five strategies on what is chosen: first a preview, then a question", group: clusterGroup, near: []view{partitionsView}, footer: true,
 			disabled: noFrame, run: open(newElection)},
@@ -88,7 +88,7 @@ func keyTable() []binding {
 
 		{Binding: bind("inspect", "enter"), does: "show memory and znodes of the chosen topic, partition, replica or broker; in the log the whole record, in the graphs the step at hand", group: lookGroup, near: []view{graphsView, topicsView, partitionsView, brokersView, deletionView, logView},
 			disabled: nothingToEnter, run: (*dashboard).enter},
-		{Binding: bind("why", "w"), does: "why of the chosen topic, partition, replica or broker: what holds it, on what evidence, and what would change that; in other views of the controller. Again: memory and znodes; of the controller, back", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, deletionView, inspectorView},
+		{Binding: bind("why", "w"), does: "why of the chosen topic, partition, replica or broker: what holds it, on what evidence, and what would change that; in other views of the controller. Again: memory and znodes; of the controller, back", group: lookGroup, near: []view{graphsView, topicsView, partitionsView, brokersView, deletionView, requestsView, logView, inspectorView},
 			disabled: nothingToExplain, run: (*dashboard).explain},
 		{Binding: bind("balance", "W"), does: "how leadership is spread over the brokers, and what the automatic balancer would do", group: lookGroup, near: []view{brokersView},
 			disabled: noFrame, run: (*dashboard).explainLeadership},
@@ -105,7 +105,7 @@ func keyTable() []binding {
 		{Binding: bind("deletion", "5"), does: "topicsToBeDeleted, topicsWithDeletionStarted, topicsIneligibleForDeletion", group: lookGroup, run: show(deletionView)},
 		{Binding: bind("requests", "6"), does: "the open batch, and the queue of requests to each broker", group: lookGroup, run: show(requestsView)},
 		{Binding: bind("log", "7"), does: "the event at work, the event queue, and everything that happened", group: lookGroup, run: show(logView)},
-		{Binding: bind("inspector", "8"), does: "memory and znodes of what was inspected, and what the step at hand writes. Again: the controller, as while nothing is inspected", group: lookGroup, run: (*dashboard).showInspector},
+		{Binding: bind("inspector", "8"), does: "memory and znodes of what was inspected, and what the step at hand writes. Again: the controller, as while nothing is inspected", group: lookGroup, near: []view{inspectorView}, run: (*dashboard).showInspector},
 		{Binding: bind("up", "up", "k"), does: "one row up", group: lookGroup, disabled: cannotMove, run: move(moveUp)},
 		{Binding: bind("down", "down", "j"), does: "one row down", group: lookGroup, disabled: cannotMove, run: move(moveDown)},
 		{Binding: bind("page up", "pgup", "ctrl+b"), does: "one page up", group: lookGroup, disabled: cannotMove, run: move(movePageUp)},
@@ -113,7 +113,7 @@ func keyTable() []binding {
 		{Binding: bind("first", "home", "g"), does: "to the first row", group: lookGroup, disabled: cannotMove, run: move(moveHome)},
 		{Binding: bind("last", "end", "G"), does: "to the last row; the log follows again", group: lookGroup, near: []view{logView}, disabled: cannotMove, run: move(moveEnd)},
 		{Binding: bind("left", "left", "h"), does: "partitions: another replica; log, inspector: scroll sideways", group: lookGroup, disabled: cannotMoveSideways, run: move(moveLeft)},
-		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, near: []view{topicsView, partitionsView, inspectorView}, disabled: cannotMoveSideways, run: move(moveRight)},
+		{Binding: bind("right", "right", "l"), does: "topics: to the topic's partitions; partitions: another replica; log, inspector: scroll sideways", group: lookGroup, near: []view{topicsView, partitionsView, logView, inspectorView}, disabled: cannotMoveSideways, run: move(moveRight)},
 		{Binding: bind("help", "?"), does: "all keys, and why some do nothing now", group: lookGroup, footer: true, run: open(newHelp)},
 		{Binding: bind("scenario", "H"), does: "the scenario's goal and how far it is, hints, and the solution", group: lookGroup,
 			disabled: noScenario, run: open(newExercise)},
@@ -151,13 +151,15 @@ func (b *binding) label(d *dashboard) string {
 	case k == "enter" && d.view == graphsView:
 		return "step at hand"
 	case k == "enter" && d.view == logView:
-		return "whole record"
+		return "record"
 	case k == "right" && d.view == topicsView:
 		return "parts"
 	case k == "right" && d.view == partitionsView:
 		return "replica"
-	case k == "right" && d.view == inspectorView:
+	case k == "right" && (d.view == inspectorView || d.view == logView):
 		return "sideways"
+	case k == "8" && d.view == inspectorView:
+		return "controller"
 	case k == "w" && d.view == inspectorView && d.inspector.why && onlyExplained(d.inspector.subject):
 		return "back"
 	case k == "w" && d.view == inspectorView && d.inspector.why:

@@ -7,7 +7,7 @@ const (
 	chromeRows          = 4 // status, tabs, step at hand, keys
 
 	minGraphsWidth  = 80
-	minGraphsHeight = 24
+	minGraphsHeight = 24 // with a scenario's goal above them
 
 	stripHeight = 4  // the least height of the log below the graphs
 	sideWidth   = 50 // the least width of the column beside the graphs
@@ -29,13 +29,8 @@ func (d *dashboard) render() {
 		d.drawTabs(a.sub(0, 1, a.w, 1))
 		body := a.sub(0, 2, a.w, a.h-chromeRows)
 		if s := d.frame.Scenario; s != nil {
-			row := 2
-			if body.h <= graphsHeight(false) {
-				row = 1 // the graphs need each row: the banner lies over the tabs
-			} else {
-				body = a.sub(0, 3, a.w, a.h-chromeRows-1)
-			}
-			drawBanner(a.sub(0, row, a.w, 1), s)
+			drawBanner(a.sub(0, 2, a.w, 1), s)
+			body = body.below(1)
 		}
 		d.drawBody(body)
 		d.drawStepRow(a.sub(0, a.h-2, a.w, 1))

@@ -10,7 +10,8 @@ import "kstate/model"
 // legal edge.
 
 // The small drawings fit 80 columns together with everything else of a
-// 24-row screen; there the names of the deletion states lack their "Replica".
+// 24-row screen, a scenario's goal included; there the names of the deletion
+// states lack their "Replica".
 var (
 	smallPartitions = readPicture(partitionNames, `
                                ╭────────────────────────────────────╮
@@ -23,18 +24,17 @@ var (
 `)
 
 	smallReplicas = readPicture(replicaNames, `
-                              ╭───────────────────────────────────────╮
-┌──────────────────┐     ┌────┴─────┐     ┌─────────────┐     ┌───────▼──────┐
-│NonExistentReplica├─────►NewReplica├─────►OnlineReplica├─────►OfflineReplica├─╮
-│                  │     │          │     │             ◄─────┤              ◄─╯
-└────────▲─────────┘     └──────────┘     └┬───▲───▲────┘     └─┬──▲─────┬───┘
-         │                                 ╰───╯   │ ╭──────────╯  │     │
-         │                                         │ │ ╭───────────╯     │
-┌────────┴─────────┐                  ┌────────────┴─▼─┴─┐    ┌──────────▼────┐
-│DeletionSuccessful│                  │DeletionIneligible◄────┤DeletionStarted│
-│                  │                  │                  │    │               │
-└────────▲─────────┘                  └──────────────────┘    └───────┬───────┘
-         ╰────────────────────────────────────────────────────────────╯
+                              ╭─────────────────────────────────╮
+┌──────────────────┐   ┌──────┴───┐   ┌─────────────┐   ┌───────▼──────┐
+│NonExistentReplica├───►NewReplica├───►OnlineReplica├───►OfflineReplica├─╮
+│                  │   │          │   │             ◄───┤              ◄─╯
+└────────▲─────────┘   └──────────┘   └┬───▲──────▲─┘   └┬─▲────────┬──┘
+         │                             ╰───╯      │      │ │        │
+┌────────┴─────────┐                     ┌────────┴──────▼─┴┐  ┌────▼──────────┐
+│DeletionSuccessful│                     │DeletionIneligible◄──┤DeletionStarted│
+│                  │                     │                  │  │               │
+└────────▲─────────┘                     └──────────────────┘  └───────┬───────┘
+         ╰─────────────────────────────────────────────────────────────╯
 `)
 
 	largePartitions = readPicture(partitionNames, `

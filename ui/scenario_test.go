@@ -35,6 +35,34 @@ func TestAScenarioWithoutAGoal(t *testing.T) {
 	}
 }
 
+// The goal costs neither the row of the views nor a graph, nor is it lost itself,
+// whatever is said of it and whatever the view.
+func TestTheGoalTakesNothingsPlace(t *testing.T) {
+	for _, size := range []struct{ w, h int }{{60, 16}, {80, 24}, {100, 30}, {160, 50}} {
+		for said, change := range map[string]func(*model.Scenario){"Goal: ": func(*model.Scenario) {}, "Being brought about: ": func(s *model.Scenario) { s.Doing = "kill broker 3" },
+			"✓ Goal reached: ": func(s *model.Scenario) { s.Reached = true }, "The situation did not come about: ": func(s *model.Scenario) { s.Failed = "line 3" }} {
+			for v := range viewCount {
+				f := scenarioFrame()
+				change(f.Scenario)
+				s := newScreen(f, size.w, size.h)
+				s.show(v)
+				text := s.text()
+				rows := strings.Split(text, "\n")
+				names := strings.FieldsFunc(strings.TrimSpace(rows[1]), func(r rune) bool { return r == ' ' || r >= '1' && r <= '8' })
+				if len(names) != int(viewCount) || strings.Contains(rows[1], ellipsis) || !strings.HasPrefix(rows[2], said) || !strings.HasSuffix(rows[2], "H more") {
+					t.Errorf("%dx%d, view %s: the views, or %q, are not there:\n%s", size.w, size.h, viewNames[v], said, text)
+				}
+				if v == graphsView && size.w >= 80 {
+					states, legal := legalEdges(model.ReplicaGraph)
+					checkEdges(t, drawnEdges(t, gridOf(text), states), legal, 14)
+					states, legal = legalEdges(model.PartitionGraph)
+					checkEdges(t, drawnEdges(t, gridOf(text), states), legal, 8)
+				}
+			}
+		}
+	}
+}
+
 func TestTheScreenOfAScenario(t *testing.T) {
 	for _, size := range []struct{ w, h int }{{60, 16}, {80, 24}, {160, 50}} {
 		var b strings.Builder

@@ -252,6 +252,35 @@ func TestTheJournalIsInTheStatusLine(t *testing.T) {
 	}
 }
 
+// A source that is too long for the first row is shortened in its middle; that it
+// is a fork, and of when, is told whole, and nothing else has to go for it.
+func TestALongSourceIsShortenedInTheMiddle(t *testing.T) {
+	const long, at = "zookeeper-1.example.org:2181,zookeeper-2.example.org:2181/kafka", "at 2026-11-30 03:45:50Z"
+	const fork = "FORK of " + long + " " + at + ", here 127.0.0.1:42811"
+	for _, c := range []struct {
+		width  int
+		source string
+		change func(*model.Frame)
+		want   []string
+	}{
+		{80, long, func(*model.Frame) {}, []string{" zookeeper-1.", "…", ":2181/kafka "}},
+		{200, long, func(*model.Frame) {}, []string{" " + long + " "}},
+		{80, fork, func(*model.Frame) {}, []string{" FORK of zoo…fka " + at + " "}},
+		{120, fork, func(*model.Frame) {}, []string{" FORK of zookeeper-1.", "…", ":2181/kafka " + at + " "}},
+		{200, fork, func(*model.Frame) {}, []string{" " + fork + " "}},
+		{80, "FORK of 127.0.0.1:2181 " + at + ", here 127.0.0.1:42811", func(*model.Frame) {}, []string{" FORK of 127…181 " + at + " "}},
+		{100, "FORK of 127.0.0.1:2181 " + at + ", here 127.0.0.1:42811", func(*model.Frame) {}, []string{" FORK of 127.0.0.1:2181 " + at + " "}},
+		{80, fork, func(f *model.Frame) { f.Connection = model.Connection{Since: testNow} }, []string{" FORK " + at + " ", " STALE 18:"}},
+		{80, "FORK of 字字字字字字 " + at, func(f *model.Frame) { f.Journal = &model.JournalStatus{} }, []string{" FORK " + at + " ", " rec "}},
+	} {
+		f := labFrame()
+		f.Source = c.source
+		c.change(f)
+		row, _, _ := strings.Cut(newScreen(f, c.width, 24).text(), "\n")
+		holds(t, fmt.Sprintf("%d columns, %s", c.width, c.source), row, append(c.want, "1000 (self) epoch 1 ")...)
+	}
+}
+
 // How old the data may be stands in the first row, at any width.
 func TestTheAgeOfTheDataIsInTheStatusLine(t *testing.T) {
 	for w, want := range map[int]string{80: "connected, 3s", 160: "connected, 3 s old"} {

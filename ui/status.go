@@ -36,9 +36,46 @@ func (d *dashboard) drawStatus(a area) {
 	}
 	w := a.w - width(link)
 	a.put(w, 0, st, link)
-	w -= width(controller) + 2
-	a.sub(0, 0, a.w-width(link)-1, 1).put(max(w, x+1), 0, controllerStyle(&f.Controller), controller)
-	a.sub(0, 0, w-1, 1).put(x+1, 0, plain, f.Source)
+	source := shortSource(f.Source, w-width(controller)-x-4)
+	at := max(w-width(controller)-2, x+1+width(source)+1)
+	a.sub(0, 0, w-1, 1).put(at, 0, controllerStyle(&f.Controller), controller)
+	a.sub(0, 0, w-1, 1).put(x+1, 0, plain, source)
+}
+
+// sourceTold is the least that a source is shortened to: beyond it what stands
+// on its right gives way.
+const sourceTold = 12
+
+// shortSource is a source in n columns, shortened in the middle: its beginning
+// names the server, its end the chroot. That it is a fork, and of when, is never
+// shortened: "FORK of ADDRESS at TIME, here ADDRESS" loses the lab's own address
+// first.
+func shortSource(s string, n int) string {
+	s = clean(s)
+	if width(s) <= n {
+		return s
+	}
+	of, fork := strings.CutPrefix(s, "FORK of ")
+	addr, at, timed := strings.Cut(of, " at ")
+	if !fork || !timed {
+		return shortMiddle(s, max(n, sourceTold))
+	}
+	at, _, _ = strings.Cut(at, ", here ")
+	at = " at " + at
+	if n -= width("FORK of ") + width(at); n < sourceTold/2 {
+		return "FORK" + at
+	}
+	return "FORK of " + shortMiddle(addr, n) + at
+}
+
+// shortMiddle is a text in n columns; what is missing in its middle is an ellipsis.
+func shortMiddle(s string, n int) string {
+	w := width(s)
+	if w <= n {
+		return s
+	}
+	head := cutRight(s, n/2)
+	return head + ellipsis + cutLeft(s, w-(n-width(head)-1))
 }
 
 // age is how old what is shown may be, where the server is heard now and then.
@@ -101,6 +138,10 @@ func controllerStyle(c *model.ControllerStatus) style {
 
 // drawTabs names the views and the keys that lead to them.
 func (d *dashboard) drawTabs(a area) {
+	names := &viewNames
+	if a.w < tabsWidth {
+		names = &shortViewNames
+	}
 	x := 0
 	for v := range viewCount {
 		st := plain
@@ -108,9 +149,15 @@ func (d *dashboard) drawTabs(a area) {
 			st = current
 		}
 		x = a.put(x, 0, keyName, itoa(int(v)+1))
-		x = a.put(x, 0, st, viewNames[v]) + 1
+		x = a.put(x, 0, st, names[v]) + 1
 	}
 }
+
+// tabsWidth is from which width on the names of the views need not be cut;
+// shortViewNames fit the least width.
+const tabsWidth = 73
+
+var shortViewNames = [viewCount]string{"Graphs", "Topics", "Parts", "Brokers", "Delete", "Reqs", "Log", "Inspect"}
 
 // drawStepRow says whether it runs, and the step at hand.
 func (d *dashboard) drawStepRow(a area) {

@@ -74,9 +74,9 @@ func TestWhyKeys(t *testing.T) {
 		{[]string{"2", "w", "w"}, []model.Command{model.Explain{Subject: topic}, model.Explain{}, model.Inspect{Subject: topic}}, "─ Inspector ─ topic clicks"},
 		{[]string{"2", "enter", "w"}, []model.Command{model.Inspect{Subject: topic}, model.Explain{Subject: topic}}, "─ Why ─"},
 		{[]string{"w"}, []model.Command{model.Explain{Subject: model.Subject{Kind: model.ControllerSubject}}}, "─ Why ─ controller"},
-		{[]string{"w", "w"}, []model.Command{model.Explain{Subject: model.Subject{Kind: model.ControllerSubject}}}, "NonExistentReplica"},
+		{[]string{"w", "w"}, []model.Command{model.Explain{Subject: model.Subject{Kind: model.ControllerSubject}}, model.Explain{}, model.Inspect{}}, "NonExistentReplica"},
 		{[]string{"4", "W"}, []model.Command{model.Explain{Subject: model.Subject{Kind: model.LeadershipSubject}}}, "─ Why ─ leadership"},
-		{[]string{"4", "w", "esc"}, []model.Command{model.Explain{Subject: model.Subject{Kind: model.BrokerSubject, Broker: 1}}}, "─ Brokers ─"},
+		{[]string{"4", "w", "esc"}, []model.Command{model.Explain{Subject: model.Subject{Kind: model.BrokerSubject, Broker: 1}}, model.Explain{}, model.Inspect{}}, "─ Brokers ─"},
 		{[]string{"8", "w"}, nil, "choose a topic"},
 	} {
 		s := newScreen(deletionFrame(), 100, 30).typed(c.keys...)
@@ -102,6 +102,29 @@ func TestFromTheExplanationOfTheController(t *testing.T) {
 	}
 	if text := s.typed("8").text(); strings.Contains(text, "─ Why ─") || s.inspector.subject.Kind != model.NoSubject {
 		t.Errorf("8 in the inspector leaves %v:\n%s", s.inspector.subject, text)
+	}
+}
+
+// An explanation that esc left is gone: neither 8 nor the column of a wide screen
+// shows it. What was inspected is there still.
+func TestLeavingAnExplanation(t *testing.T) {
+	for _, size := range sizes {
+		for _, keys := range [][]string{{"w"}, {"2", "w"}, {"5", "w"}, {"4", "W"}, {"2", "enter", "w"}} {
+			s := newScreen(deletionFrame(), size.w, size.h).typed(keys...).typed("esc")
+			if text := s.text(); strings.Contains(text, "─ Why ─") || s.view == inspectorView || s.side == inspectorView {
+				t.Errorf("%v esc at %dx%d leaves the explanation there:\n%s", keys, size.w, size.h, text)
+			}
+			if text := s.typed("8").text(); !strings.Contains(text, "─ Inspector ─") || s.inspector.why || s.inspector.subject.Kind != model.NoSubject {
+				t.Errorf("%v esc 8 at %dx%d shows %v:\n%s", keys, size.w, size.h, s.inspector.subject, text)
+			}
+		}
+		s := newScreen(deletionFrame(), size.w, size.h).typed("2", "enter", "esc")
+		if s.side != topicsView {
+			t.Errorf("beside the graphs of %dx%d stands %s after the inspector was left", size.w, size.h, viewNames[s.side])
+		}
+		if text := s.typed("1", "8").text(); !strings.Contains(text, "─ Inspector ─ topic clicks") {
+			t.Errorf("what was inspected is gone:\n%s", text)
+		}
 	}
 }
 

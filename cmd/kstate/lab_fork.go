@@ -75,6 +75,7 @@ func fork(inv *invocation) (znodes []zkserver.Znode, source string, err error) {
 	}
 	secrets := f.DropSecrets()
 	znodes = labZnodes(f)
+	// The screen keeps the mark and the time where there is no room for the address (ui/status.go).
 	source = fmt.Sprintf("FORK of %s at %s", conn.Address(), began.UTC().Format("2006-01-02 15:04:05Z"))
 	fmt.Fprintf(inv.console.err, "kstate: %s: %d znodes read in %s%s\n", source, len(f.Znodes), time.Since(began).Round(time.Millisecond), withoutSecrets(secrets))
 	return znodes, source, unreadable(inv.console.err, f)
