@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,43 @@ func administered(t *testing.T, c *realkafka.Cluster) {
 	if !strings.Contains(move.Outcome.Text, "epoch") {
 		t.Errorf("moved: %+v", move.Outcome)
 	}
+	uncleanOnReal(t, c, ch, func(line string) { elected(done(line+wire), "torn-0", 2) })
 	t.Logf("the changes took %v", time.Since(began).Round(100*time.Millisecond))
+}
+
+// uncleanOnReal elects, over the wire, a replica that is not in the ISR: the leader
+// that outlived it is gone.
+func uncleanOnReal(t *testing.T, c *realkafka.Cluster, ch *changer, elect func(line string)) {
+	t.Helper()
+	state := func(what string, leader int32, isr ...int32) {
+		t.Helper()
+		path := c.Chroot + model.TopicPartitionStatePath(model.TP("torn", 0))
+		await(t, what, func() bool {
+			data, _, err := c.Conn.Get(path)
+			if err != nil {
+				t.Fatalf("get %s: %v", path, err)
+			}
+			s, _, err := model.DecodePartitionState(path, data)
+			return err == nil && s.LeaderAndIsr.Leader == leader && slices.Equal(s.LeaderAndIsr.ISR, isr)
+		})
+	}
+	ch.json(exitOK, "topics create --topic torn --replica-assignment 1:2")
+	c.TermBroker(2)
+	state("broker 2 out of the ISR", 1, 1)
+	c.KillBroker(1)
+	for _, ephemeral := range []string{model.BrokerIDPath(1), model.ControllerPath} { // sooner than its session ends
+		if err := c.Conn.Delete(c.Chroot+ephemeral, -1); err != nil {
+			t.Fatalf("delete %s: %v", ephemeral, err)
+		}
+	}
+	c.StartBroker(2)
+	c.WaitBrokers(2)
+	state("no leader", model.NoLeader, 1)
+	if o := ch.with("", "elect run --strategy unclean --topic torn --yes"); o.code == exitOK || !strings.Contains(o.err, "--bootstrap-server") {
+		t.Errorf("unclean without the wire: %+v", o)
+	}
+	elect("elect run --strategy unclean --topic torn")
+	state("the unclean leader", 2, 2)
 }
 
 // refusedOnReal is what must not be written, and a deletion that waits.
