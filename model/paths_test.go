@@ -110,9 +110,6 @@ func TestZnodeKinds(t *testing.T) {
 		}
 		names[k.String()] = true
 	}
-	if DeleteTopicZnode.HasData() || TopicPartitionZnode.HasData() || !TopicZnode.HasData() || !PartitionStateZnode.HasData() {
-		t.Error("HasData")
-	}
 	if got := ZnodeKind(200).String(); got != "unknown" {
 		t.Errorf("kind 200 is named %q", got)
 	}

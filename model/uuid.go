@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 )
@@ -16,9 +15,6 @@ func (u Uuid) String() string { return base64.RawURLEncoding.EncodeToString(u[:]
 
 // IsZero tells that there is no id.
 func (u Uuid) IsZero() bool { return u == Uuid{} }
-
-// Compare orders ids by their bytes.
-func (u Uuid) Compare(o Uuid) int { return bytes.Compare(u[:], o[:]) }
 
 // Reserved tells that Kafka never draws this id for a topic: zero, one, and ids
 // whose text begins with a dash (tools would take it for an option).

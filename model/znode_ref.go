@@ -91,31 +91,6 @@ func (k ZnodeKind) Mode() CreateMode {
 	return Persistent
 }
 
-// ModeOf is how Kafka creates the znode at a path (chroot taken off). Change
-// notifications of ACLs and tokens have no kinds of their own.
-func ModeOf(path string) CreateMode {
-	switch ref := ParsePath(path); {
-	case ref.Kind == ACLZnode && strings.HasPrefix(ChildName(path), "acl_changes_"),
-		ref.Kind == DelegationTokenZnode && strings.HasPrefix(ChildName(path), "token_change_"):
-		return PersistentSequential
-	default:
-		return ref.Kind.Mode()
-	}
-}
-
-// HasData tells whether Kafka writes data into znodes of this kind. The others,
-// parents and delete markers, it creates with null data, which is not the same
-// as empty data.
-func (k ZnodeKind) HasData() bool {
-	switch k {
-	case ControllerZnode, ControllerEpochZnode, BrokerZnode, TopicZnode, PartitionStateZnode, ReassignPartitionsZnode,
-		PreferredReplicaElectionZnode, IsrChangeZnode, LogDirEventZnode, ConfigEntityZnode, ConfigChangeZnode,
-		ClusterIDZnode, FeatureZnode, ProducerIDBlockZnode, MigrationZnode:
-		return true
-	}
-	return false
-}
-
 // ZnodeRef names one znode by what it is about. Only the fields that belong to
 // its Kind are set.
 type ZnodeRef struct {

@@ -48,9 +48,6 @@ func Admin() *Gate { return &Gate{mode: gateAdmin} }
 // String is read-only, controller or admin.
 func (g *Gate) String() string { return gateNames[g.mode] }
 
-// Writes tells whether the gate ever lets a write pass.
-func (g *Gate) Writes() bool { return g.mode != gateClosed }
-
 // GateError says what the gate refused and why.
 type GateError struct {
 	Gate   string

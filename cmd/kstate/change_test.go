@@ -279,9 +279,7 @@ func TestChangesOverTheWire(t *testing.T) {
 	if r := c.json(exitOK, "elect run --strategy unclean --all"+wire); !strings.Contains(r.Plan.Nothing, "not needed") {
 		t.Errorf("an unclean election that nobody needs: %+v", r.Plan)
 	}
-	if err := brokers.Kill(2); err != nil {
-		t.Fatal(err)
-	}
+	brokers.Broker(2).Kill()
 	await(t, "broker 2 is gone", func() bool { _, code := l.Store().Exists("/kafka/brokers/ids/2"); return code == zkserver.NoNode })
 	var led model.LeaderIsrAndControllerEpoch
 	await(t, "t-1 is led by broker 3", func() bool {

@@ -278,9 +278,7 @@ func TestControlFollowsSettings(t *testing.T) {
 	gone := func(id int32) {
 		t.Helper()
 		session := brokers.Broker(id).SessionID()
-		if err := brokers.Kill(id); err != nil {
-			t.Fatal(err)
-		}
+		brokers.Broker(id).Kill()
 		l.Store().Expire(session)
 	}
 	gone(2)

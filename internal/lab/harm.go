@@ -195,11 +195,11 @@ func (l *Lab) expireSession(id int32) (string, error) {
 	if id >= 0 {
 		path, who = model.BrokerIDPath(id), fmt.Sprintf("broker %d", id)
 	}
-	st, code := l.store.Exists(path)
-	if code != zkserver.OK || st.EphemeralOwner == 0 || !l.store.Expire(st.EphemeralOwner) {
+	session, code, ended := l.expireOwner(path)
+	if !ended {
 		return "", fmt.Errorf("%s has no session: exists %s: %s", who, path, code)
 	}
-	return fmt.Sprintf("session 0x%x of %s has expired", st.EphemeralOwner, who), nil
+	return fmt.Sprintf("session 0x%x of %s has expired", session, who), nil
 }
 
 // Expire ends a session; the error says that there is none.

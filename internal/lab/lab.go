@@ -124,10 +124,16 @@ func (l *Lab) heard(e broker.Event) {
 		if b := l.brokers.Broker(e.Broker); b != nil && running(b) {
 			return
 		}
-		if st, code := l.store.Exists(model.BrokerIDPath(e.Broker)); code == zkserver.OK && st.EphemeralOwner != 0 {
-			l.store.Expire(st.EphemeralOwner)
-		}
+		l.expireOwner(model.BrokerIDPath(e.Broker))
 	})
+}
+
+// expireOwner ends the session that a znode belongs to, if there is one. The code
+// is that of looking for it.
+func (l *Lab) expireOwner(path string) (session int64, code zkserver.Code, ended bool) {
+	st, code := l.store.Exists(path)
+	ended = code == zkserver.OK && st.EphemeralOwner != 0 && l.store.Expire(st.EphemeralOwner)
+	return st.EphemeralOwner, code, ended
 }
 
 func (l *Lab) openStore() (err error) {
@@ -153,9 +159,7 @@ func (l *Lab) buryDead() {
 		paths = append(paths, model.BrokerIDPath(id))
 	}
 	for _, path := range paths {
-		if st, code := l.store.Exists(path); code == zkserver.OK && st.EphemeralOwner != 0 {
-			l.store.Expire(st.EphemeralOwner)
-		}
+		l.expireOwner(path)
 	}
 }
 
@@ -352,9 +356,6 @@ func (l *Lab) Addr() string { return l.addr }
 
 // Store is the server's content, for tests and tools.
 func (l *Lab) Store() *zkserver.Store { return l.store }
-
-// Server is the ZooKeeper server, for faults.
-func (l *Lab) Server() *zkserver.Server { return l.server }
 
 // Cluster is the set of simulated brokers.
 func (l *Lab) Cluster() *broker.Cluster { return l.brokers }

@@ -21,9 +21,11 @@ const startTimeout = 30 * time.Second
 func (l *Lab) Operate(ctx context.Context, c model.Command) (string, error) {
 	switch c := c.(type) {
 	case model.KillBroker:
-		if err := l.brokers.Kill(c.Broker); err != nil {
+		b, err := l.broker(c.Broker)
+		if err != nil {
 			return "", err
 		}
+		b.Kill()
 		return fmt.Sprintf("broker %d killed; its registration goes when its session ends, in %s", c.Broker, l.untilBuried()), nil
 	case model.StartBroker:
 		return l.startBroker(ctx, c.Broker)
@@ -64,9 +66,9 @@ func (l *Lab) startBroker(ctx context.Context, id int32) (string, error) {
 }
 
 func (l *Lab) shutDown(ctx context.Context, id int32) (string, error) {
-	b := l.brokers.Broker(id)
-	if b == nil {
-		return "", fmt.Errorf("there is no broker %d", id)
+	b, err := l.broker(id)
+	if err != nil {
+		return "", err
 	}
 	how, err := b.Stop(ctx)
 	switch {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -38,9 +37,6 @@ func (c *Cluster) Client() *kgo.Client {
 	}
 	return c.clients[0]
 }
-
-// Admin is the admin client over Client.
-func (c *Cluster) Admin() *kadm.Client { return kadm.NewClient(c.Client()) }
 
 // CreateTopic creates a topic, its partitions 0, 1, ... on the brokers that
 // assignment lists, with topic settings.

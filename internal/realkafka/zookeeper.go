@@ -98,9 +98,6 @@ func (z *ZooKeeper) Pause() { z.t.Helper(); z.proc.pause(z.t) }
 // Resume lets a paused server go on.
 func (z *ZooKeeper) Resume() { z.t.Helper(); z.proc.signal(z.t, sigCont) }
 
-// LogPath is the file with the server's output.
-func (z *ZooKeeper) LogPath() string { return z.proc.log }
-
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}

@@ -252,16 +252,6 @@ func (s *Survey) Blind() []string {
 	return blind
 }
 
-// HasKafka tells that the znodes are there that each broker makes at its start.
-func (s *Survey) HasKafka() bool {
-	for _, path := range []string{model.BrokerIDsPath, model.TopicsPath, model.ControllerPath} {
-		if _, ok := s.kept[path]; ok {
-			return true
-		}
-	}
-	return len(s.cluster.Brokers()) > 0 || s.cluster.TopicCount > 0
-}
-
 // TopicStatus is what the tree holds of a topic.
 type TopicStatus struct {
 	Name     string

@@ -46,12 +46,6 @@ type run struct {
 	lagCheck Lags
 }
 
-// ID is the broker's id.
-func (b *Broker) ID() int32 { return b.id }
-
-// Settings are those of Add with the defaults filled in.
-func (b *Broker) Settings() Settings { return b.set }
-
 func (r *run) alive() bool { return r.b.run == r }
 
 // Start listens, registers in ZooKeeper and serves. It returns when the broker

@@ -109,52 +109,14 @@ func (c *Cluster) IDs() (ids []int32) {
 // returns when they are registered and serve.
 func (c *Cluster) Start(ctx context.Context, ids ...int32) error {
 	if len(ids) == 0 {
-		ids = c.where(func(b *Broker) bool { return b.run == nil })
-	}
-	return c.each(ids, func(b *Broker) error { return b.Start(ctx) })
-}
-
-// Kill kills brokers, all that are up when none is named.
-func (c *Cluster) Kill(ids ...int32) error {
-	if len(ids) == 0 {
-		ids = c.where(func(b *Broker) bool { return b.run != nil })
-	}
-	return c.each(ids, func(b *Broker) error { b.Kill(); return nil })
-}
-
-// Stop shuts brokers down in a controlled way, one after the other as an operator
-// would, all that are up when none is named. How each went is in its Stopped event.
-func (c *Cluster) Stop(ctx context.Context, ids ...int32) error {
-	if len(ids) == 0 {
-		ids = c.where(func(b *Broker) bool { return b.run != nil && b.run.up })
-	}
-	var errs []error
-	for _, id := range ids {
-		b := c.Broker(id)
-		if b == nil {
-			errs = append(errs, fmt.Errorf("no broker %d", id))
-			continue
-		}
-		_, err := b.Stop(ctx)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// where lists the brokers of which that holds.
-func (c *Cluster) where(holds func(*Broker) bool) (ids []int32) {
-	c.look(func() {
-		for _, id := range c.order {
-			if holds(c.brokers[id]) {
-				ids = append(ids, id)
+		c.look(func() {
+			for _, id := range c.order {
+				if c.brokers[id].run == nil {
+					ids = append(ids, id)
+				}
 			}
-		}
-	})
-	return ids
-}
-
-// each runs f for the named brokers side by side.
-func (c *Cluster) each(ids []int32, f func(*Broker) error) error {
+		})
+	}
 	errs := make([]error, len(ids))
 	var wg sync.WaitGroup
 	for i, id := range ids {
@@ -163,7 +125,7 @@ func (c *Cluster) each(ids []int32, f func(*Broker) error) error {
 			errs[i] = fmt.Errorf("no broker %d", id)
 			continue
 		}
-		wg.Go(func() { errs[i] = f(b) })
+		wg.Go(func() { errs[i] = b.Start(ctx) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

@@ -46,14 +46,6 @@ func (c Code) String() string {
 	return "code " + strconv.Itoa(int(c))
 }
 
-// Err is nil for OK, else an error whose text is the code's name.
-func (c Code) Err() error {
-	if c == OK {
-		return nil
-	}
-	return c
-}
-
 // Error makes a Code an error; compare with errors.Is(err, zkserver.NoNode).
 func (c Code) Error() string { return "zookeeper: " + c.String() }
 
