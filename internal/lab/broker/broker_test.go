@@ -55,18 +55,14 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
-func TestTwentyBrokersAreQuick(t *testing.T) {
+func TestTwentyBrokers(t *testing.T) {
 	ids := make([]int32, 20)
 	for i := range ids {
 		ids[i] = int32(i)
 	}
 	start := time.Now()
 	l := newLab(t, labOptions{brokers: ids})
-	took := time.Since(start)
-	t.Logf("20 brokers are up after %s", took)
-	if took > 30*time.Second {
-		t.Errorf("20 brokers took %s", took)
-	}
+	t.Logf("20 brokers are up after %s", time.Since(start))
 	for _, s := range l.c.Snapshots() {
 		if !s.Up || s.Epoch <= 0 {
 			t.Errorf("broker %d: %+v", s.ID, s)

@@ -12,11 +12,15 @@ import (
 )
 
 // TestScale: 20 brokers learn of 10,000 partitions with three replicas each, as
-// after a failover: one UpdateMetadata and one LeaderAndIsr to each. It takes
-// about a second where nothing else runs; under load the clock says little, so
-// only what grows faster than the number of partitions fails.
+// after a failover: one UpdateMetadata and one LeaderAndIsr to each. How long the
+// lab as a whole may take is a matter of TestCostOf...; here it is printed. Under
+// -short, with which the race detector runs, a tenth of the partitions do.
 func TestScale(t *testing.T) {
-	const brokers, partitions = 20, 10_000
+	const brokers = 20
+	partitions := int32(10_000)
+	if testing.Short() {
+		partitions = 1_000
+	}
 	ids := make([]int32, brokers)
 	for i := range ids {
 		ids[i] = int32(i + 1)
@@ -30,7 +34,7 @@ func TestScale(t *testing.T) {
 		byBroker[id] = request{7, 5, -1}.leaderAndISR()
 	}
 	topic := kmsg.UpdateMetadataRequestTopicState{Topic: "big", TopicID: idA}
-	for n := range int32(partitions) {
+	for n := range partitions {
 		replicas := []int32{n%brokers + 1, (n+1)%brokers + 1, (n+2)%brokers + 1}
 		p := kmsg.NewUpdateMetadataRequestTopicPartition()
 		p.Partition, p.Leader, p.ISR, p.Replicas = n, replicas[0], replicas, replicas
@@ -60,13 +64,13 @@ func TestScale(t *testing.T) {
 	took := time.Since(start)
 	used := heapBytes() - before
 	t.Logf("%d brokers, %d partitions: %s, %d MB", brokers, partitions, took, used>>20)
-	if took > 90*time.Second || used > 300<<20 {
-		t.Errorf("%s and %d MB: too much", took, used>>20)
+	if used > 300<<20 {
+		t.Errorf("%d MB: too much", used>>20)
 	}
 	for _, id := range ids {
 		l.c.look(func() {
 			r := l.c.brokers[id].run.replicas
-			if len(r.parts) != 3*partitions/brokers || len(r.cache.topics["big"]) != partitions {
+			if len(r.parts) != int(3*partitions/brokers) || len(r.cache.topics["big"]) != int(partitions) {
 				t.Errorf("broker %d hosts %d and knows %d", id, len(r.parts), len(r.cache.topics["big"]))
 			}
 		})

@@ -66,7 +66,7 @@ func rawDial(t testing.TB, addr string) *rawClient {
 func connected(t testing.TB, addr string) *rawClient {
 	t.Helper()
 	c := rawDial(t, addr)
-	c.connect(0, 10_000, 0, nil)
+	c.connect(0, 40_000, 0, nil)
 	return c
 }
 
