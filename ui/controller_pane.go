@@ -36,7 +36,11 @@ func (in *inspector) controllerFacts(f *model.Frame) []line {
 // watchLines are the handlers that the controller has registered in ZooKeeper's
 // client, with the events that their watches become.
 func watchLines(groups []model.WatchGroup) []line {
-	out := []line{{{faint, fmt.Sprintf("watches: %d kinds of paths, and what fires there becomes", len(groups))}}}
+	kinds := "kinds"
+	if len(groups) == 1 {
+		kinds = "kind"
+	}
+	out := []line{{{faint, fmt.Sprintf("watches: %d %s of paths, and what fires there becomes", len(groups), kinds)}}}
 	for _, g := range groups {
 		what := "node    "
 		if g.Child {

@@ -101,6 +101,16 @@ func TestRecordDetailIsBounded(t *testing.T) {
 	}
 }
 
+// A list within an entry is named, and its parts are told apart.
+func TestListsWithinAnEntry(t *testing.T) {
+	r := &model.UpdateMetadataRequest{LiveBrokers: []model.Broker{{ID: 2, Epoch: 71, Endpoints: []model.Endpoint{{Listener: "PLAINTEXT", Host: "b", Port: 9092}, {Listener: "SSL", Host: "::1", Port: 9093}}}, {ID: 3}}}
+	var b strings.Builder
+	for _, l := range fieldLines(r) {
+		b.WriteString(l.text() + "\n")
+	}
+	holds(t, "live brokers", b.String(), "  ID 2  epoch 71  endpoints PLAINTEXT://b:9092, SSL://[::1]:9093  rack none", "  ID 3  epoch 0  endpoints none  rack none")
+}
+
 // The step at hand is shown whole from the graphs, with why it is held.
 func TestStepDetail(t *testing.T) {
 	s := newScreen(paused(), 80, 24).typed("1", "enter")

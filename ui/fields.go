@@ -83,10 +83,13 @@ func entrySpans(out line, v reflect.Value) line {
 			out = append(out, span{strong, text})
 		case ok && f.Name == "Leadership" && !v.Field(i).IsNil(): // its text begins with a name of its own
 			out = append(out, span{plain, "  " + text})
-		case ok:
+		case ok, v.Field(i).Kind() == reflect.Slice:
 			gap := "  "
 			if len(out) == 0 {
 				gap = ""
+			}
+			if !ok {
+				text = listText(v.Field(i))
 			}
 			out = append(out, span{faint, gap + fieldName(f.Name) + " "}, span{plain, text})
 		default:
@@ -94,6 +97,19 @@ func entrySpans(out line, v reflect.Value) line {
 		}
 	}
 	return out
+}
+
+// listText is a short list within an entry, in one line.
+func listText(list reflect.Value) string {
+	parts := make([]string, list.Len())
+	for i := range parts {
+		text, ok := valueText(list.Index(i))
+		if !ok {
+			text = fmt.Sprint(list.Index(i).Interface())
+		}
+		parts[i] = text
+	}
+	return strings.Join(parts, ", ")
 }
 
 // valueText is a value in a word or a few; false when it has parts to be shown

@@ -86,14 +86,26 @@ func (c *Cluster) brokerEvidence(id int32) model.Evidence {
 	return c.at(model.BrokerIDPath(id), fmt.Sprintf("broker %d is registered", id), fmt.Sprintf("broker %d is not registered", id))
 }
 
-// controllerEvidence is who holds the role.
+// controllerEvidence is who holds the role, and who did as far as the controller
+// remembers where that is another.
 func (c *Cluster) controllerEvidence() model.Evidence {
 	st := c.status()
 	says := st.Status
 	if st.ID >= 0 {
 		says = fmt.Sprintf("broker %d, %s", st.ID, st.Status)
 	}
-	return c.at(model.ControllerPath, "the controller: "+says, "there is no controller")
+	ev := c.at(model.ControllerPath, "the controller: "+says, "there is no controller")
+	z, ok := c.data(model.ControllerPath)
+	if c.memory == nil || !ok {
+		return ev
+	}
+	switch id, present, err := model.DecodeController(z.Path, z.Data); {
+	case err != nil || !present:
+		ev.Says = "it cannot be read; the controller remembers " + says
+	case id != st.ID:
+		ev.Says = fmt.Sprintf("the controller: broker %d; the controller remembers %s", id, says)
+	}
+	return ev
 }
 
 // controllerUnread notes that who the controller is may not be read.

@@ -430,3 +430,45 @@ func TestMemoryOfNoController(t *testing.T) {
 		t.Errorf("controller: %s", e.Answer)
 	}
 }
+
+// What the znodes of the role say stands there even where the memory says
+// otherwise: the role was taken from a controller that was held, and has not seen it.
+func TestMemoryOfAnEarlierEpoch(t *testing.T) {
+	b := newBench(t, 1, 2)
+	b.create("t", 1, 2)
+	says := func(e *model.Explanation, path string) string {
+		for _, f := range e.Facts {
+			if f.Path == path {
+				return f.Says
+			}
+		}
+		return ""
+	}
+	for _, c := range []struct{ epoch, holder, wantEpoch, wantHolder string }{
+		{"1", `{"version":1,"brokerid":1000,"timestamp":"1"}`, "controller epoch 1", "the controller: broker 1000, active"},
+		{"2", `{"version":1,"brokerid":1,"timestamp":"1"}`, "controller epoch 2; the controller remembers 1", "the controller: broker 1; the controller remembers broker 1000, active"},
+		{"two", `{"version":1}`, "it cannot be read; the controller remembers controller epoch 1", "it cannot be read; the controller remembers broker 1000, active"},
+		{"2", `{`, "controller epoch 2; the controller remembers 1", "it cannot be read; the controller remembers broker 1000, active"},
+	} {
+		m := *b.cluster().memory
+		m.Peek = func(path string) model.Znode {
+			z := b.peek(path)
+			switch path {
+			case model.ControllerEpochPath:
+				z.Data = []byte(c.epoch)
+			case model.ControllerPath:
+				z.Data = []byte(c.holder)
+			}
+			return z
+		}
+		for kind, name := range map[model.SubjectKind]string{model.ControllerSubject: "", model.PartitionSubject: "t-0"} {
+			e := explain(t, OfMemory(m), kind, name)
+			if got := says(e, model.ControllerEpochPath); got != c.wantEpoch {
+				t.Errorf("%s: the epoch %q: %q, want %q", kind, c.epoch, got, c.wantEpoch)
+			}
+			if got := says(e, model.ControllerPath); got != c.wantHolder {
+				t.Errorf("%s: the holder %s: %q, want %q", kind, c.holder, got, c.wantHolder)
+			}
+		}
+	}
+}

@@ -178,8 +178,21 @@ func (c *Cluster) assignmentEvidence(tp model.TopicPartition, p *model.Partition
 	return c.at(model.TopicPath(tp.Topic), says, "the controller remembers it, but the topic is not there")
 }
 
+// epochEvidence is the epoch in its znode, and the one that the controller
+// remembers where that is another: the role has been taken from it.
 func (c *Cluster) epochEvidence() model.Evidence {
-	return c.at(model.ControllerEpochPath, fmt.Sprintf("controller epoch %d", c.view.Epoch), "it counts as 0")
+	ev := c.at(model.ControllerEpochPath, fmt.Sprintf("controller epoch %d", c.view.Epoch), "it counts as 0")
+	z, ok := c.data(model.ControllerEpochPath)
+	if c.memory == nil || !ok {
+		return ev
+	}
+	switch epoch, err := model.DecodeControllerEpoch(z.Path, z.Data); {
+	case err != nil:
+		ev.Says = fmt.Sprintf("it cannot be read; the controller remembers controller epoch %d", c.view.Epoch)
+	case epoch != c.view.Epoch:
+		ev.Says = fmt.Sprintf("controller epoch %d; the controller remembers %d", epoch, c.view.Epoch)
+	}
+	return ev
 }
 
 // elected previews what an offline election would give; nil verdict: nobody.
