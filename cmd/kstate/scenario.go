@@ -61,6 +61,15 @@ func applySettings(s *script.Scenario, cfg *engine.Config) error {
 	return err
 }
 
+// about is what a picture says of a scenario at any time.
+func about(s *script.Scenario) model.Scenario {
+	out := model.Scenario{Name: s.Name, Title: s.Title, Goal: s.Goal, Teaches: s.Teaches, Hints: s.Hints}
+	for _, l := range s.Solution {
+		out.Solution = append(out.Solution, l.Do.String())
+	}
+	return out
+}
+
 // setLab makes the lab and its controller those of the scenario.
 func (b *bench) setLab(s *script.Scenario) error {
 	b.config.AutoRebalance = false // unless the scenario is about it: it would come between
@@ -73,7 +82,7 @@ func (b *bench) setLab(s *script.Scenario) error {
 	}
 	b.opt.SessionTimeout, b.opt.BuryAfter = s.Time(script.SessionTime), s.Time(script.BuryTime)
 	b.opt.Setup = func(id int32, set *broker.Settings) { setBroker(s, id, set) }
-	b.play = &play{scenario: s, witness: script.NewWitness(s), bench: b}
+	b.play = &play{scenario: s, about: about(s), witness: script.NewWitness(s), bench: b}
 	return nil
 }
 
@@ -98,6 +107,7 @@ func setBroker(s *script.Scenario, id int32, set *broker.Settings) {
 // play is a scenario at work in a lab.
 type play struct {
 	scenario *script.Scenario
+	about    model.Scenario // what stays the same of each picture
 	bench    *bench
 
 	mu      sync.Mutex
@@ -252,18 +262,13 @@ func (p *play) bringAbout(ctx context.Context, s *debugger.Session) {
 
 // status is how far the scenario is, of a picture.
 func (p *play) status(f *model.Frame) *model.Scenario {
-	s := p.scenario
-	out := &model.Scenario{Name: s.Name, Title: s.Title, Goal: s.Goal, Teaches: s.Teaches, Hints: s.Hints}
-	for _, l := range s.Solution {
-		out.Solution = append(out.Solution, l.Do.String())
-	}
-	goals, all := script.Goals(s.Reached, f, p)
-	out.Goals = goals
+	out, all := p.about, false
+	out.Goals, all = script.Goals(p.scenario.Reached, f, p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reached = p.reached || p.began && all
 	out.Reached, out.Failed, out.Doing = p.reached, p.failed, p.doing
-	return out
+	return &out
 }
 
 // anew forgets what was seen: the lab starts anew.

@@ -36,6 +36,8 @@ func newSettings(do func(*model.Call) model.Result, tell func(model.Stimulus), u
 // run has it look again when it is rung: the watch fired, or a new session has none.
 func (c *settings) run(ctx context.Context) { c.each(ctx, c.look) }
 
+func (c *settings) watches(path string) bool { return path == model.ConfigChangesPath }
+
 // look reads the announcements since the last one, and arms the watch again.
 func (c *settings) look() {
 	r := c.do(&model.Call{Purpose: "get_config_changes", Ops: []model.Op{{Kind: model.OpChildren, Path: model.ConfigChangesPath, Watch: true}}})

@@ -64,12 +64,18 @@ type Outside struct {
 	view      atomic.Pointer[seen]
 	clusterID atomic.Pointer[string]
 	brokers   *brokers
-	settings  *settings // nil: they are not followed
-	acls      *acls     // nil: there are none in ZooKeeper, or they do not matter
+	followers []follower // of settings and of access control lists, where they matter
 
 	mu     sync.Mutex
 	alarms map[string]*time.Timer
 	closed bool
+}
+
+// follower reads anew what lies in ZooKeeper, each time that it is rung.
+type follower interface {
+	watches(path string) bool // its own watch: nobody else hears of it
+	ring()
+	run(context.Context)
 }
 
 type seen struct {
@@ -91,17 +97,19 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	}
 	o.Channels = wire.NewChannels(wire.Options{ControllerID: opt.ControllerID, Listener: opt.Listener, Dialer: calls.dial, OnInput: opt.OnInput, RequestTimeout: opt.RequestTimeout, Intercept: opt.Intercept,
 		OnFailure: func(broker int32, err error) { failed(fmt.Sprintf("broker %d", broker), err) }})
+	do := func(c *model.Call) model.Result { return o.Conn.Do(c) } // Conn is dialled last
 	server := wire.ServerOptions{OnInput: opt.OnInput, Cluster: o.cluster, OnFailure: func(from string, err error) { failed("connection of "+from, err) }}
 	if opt.Relay {
 		server.Relay = &wire.Relay{Versions: o.brokers.versions, Dial: o.brokers.dialAny}
 		server.Quota = o.quota
-		server.Configs = &configs.Admin{Do: func(c *model.Call) model.Result { return o.Conn.Do(c) }, Topic: o.knowsTopic, Self: opt.ControllerID}
+		server.Configs = &configs.Admin{Do: do, Topic: o.knowsTopic, Self: opt.ControllerID}
 		server.BrokerConfig = opt.BrokerConfig
 	}
 	switch {
 	case opt.Authorizer != nil:
-		o.acls = newACLs(*opt.Authorizer, func(c *model.Call) model.Result { return o.Conn.Do(c) }, func(err error) { failed("authorizer", err) })
-		server.Rules = o.acls.set.Load
+		acls := newACLs(*opt.Authorizer, do, func(err error) { failed("authorizer", err) })
+		server.Rules = acls.set.Load
+		o.followers = append(o.followers, acls)
 	case opt.Rules != nil:
 		server.Rules = func() *acl.Set { return opt.Rules }
 	}
@@ -119,18 +127,15 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 	zk := opt.ZooKeeper
 	zk.OnInput = o.keeperInput
 	if opt.Configs {
-		o.settings = newSettings(func(c *model.Call) model.Result { return o.Conn.Do(c) }, opt.OnInput, opt.Unclean, strings.EqualFold(strings.TrimSpace(opt.BrokerConfig[uncleanKey]), "true"))
+		o.followers = append(o.followers, newSettings(do, opt.OnInput, opt.Unclean, strings.EqualFold(strings.TrimSpace(opt.BrokerConfig[uncleanKey]), "true")))
 	}
 	var err error
 	if o.Conn, err = zkwatch.Dial(ctx, zk); err != nil {
 		o.Server.Close()
 		return nil, err
 	}
-	if o.settings != nil {
-		o.brokers.beside(o.settings.run)
-	}
-	if o.acls != nil {
-		o.brokers.beside(o.acls.run)
+	for _, f := range o.followers {
+		o.brokers.beside(f.run)
 	}
 	o.Server.Start()
 	return o, nil
@@ -139,26 +144,15 @@ func Dial(ctx context.Context, opt Options) (*Outside, error) {
 // keeperInput passes on what ZooKeeper says, but for what settings and access
 // control lists are followed by.
 func (o *Outside) keeperInput(s model.Stimulus) {
-	if o.acls != nil {
+	for _, f := range o.followers {
 		switch s := s.(type) {
 		case *model.WatchFired:
-			if o.acls.watches(s.Path) {
-				o.acls.ring()
+			if f.watches(s.Path) {
+				f.ring()
 				return
 			}
 		case *model.SessionRenewed:
-			o.acls.ring()
-		}
-	}
-	if o.settings != nil {
-		switch s := s.(type) {
-		case *model.WatchFired:
-			if s.Path == model.ConfigChangesPath {
-				o.settings.ring()
-				return
-			}
-		case *model.SessionRenewed:
-			o.settings.ring()
+			f.ring()
 		}
 	}
 	o.opt.OnInput(s)

@@ -63,30 +63,39 @@ func twice[R comparable](resources []R) map[R]bool {
 
 var eachOnce = configs.Outcome{Error: model.ErrInvalidRequest, Text: "Each resource must appear at most once."}
 
-type resourceKey struct {
-	kind kmsg.ConfigResourceType
-	name string
+// alterResources changes each resource, but those that are named twice.
+func alterResources(c *call, resources []configs.Resource, validateOnly bool) []configs.Outcome {
+	type key struct {
+		kind configs.ResourceType
+		name string
+	}
+	keys := make([]key, len(resources))
+	for i, r := range resources {
+		keys[i] = key{r.Type, r.Name}
+	}
+	repeated := twice(keys)
+	out := make([]configs.Outcome, len(resources))
+	for i, r := range resources {
+		if out[i] = eachOnce; !repeated[keys[i]] {
+			out[i] = alterResource(c, r, validateOnly)
+		}
+	}
+	return out
 }
 
 func incrementalAlterConfigsAPI() api {
 	return local(0, 1, func(c *call, q *kmsg.IncrementalAlterConfigsRequest) kmsg.Response {
-		out := q.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
-		var keys []resourceKey
-		for _, r := range q.Resources {
-			keys = append(keys, resourceKey{r.ResourceType, r.ResourceName})
-		}
-		repeated := twice(keys)
+		resources := make([]configs.Resource, len(q.Resources))
 		for i, r := range q.Resources {
-			resource := configs.Resource{Type: configs.ResourceType(r.ResourceType), Name: r.ResourceName}
+			resources[i] = configs.Resource{Type: configs.ResourceType(r.ResourceType), Name: r.ResourceName}
 			for _, x := range r.Configs {
-				resource.Changes = append(resource.Changes, configs.Change{Op: configs.Op(x.Op), Name: x.Name, Value: x.Value})
+				resources[i].Changes = append(resources[i].Changes, configs.Change{Op: configs.Op(x.Op), Name: x.Name, Value: x.Value})
 			}
-			outcome := eachOnce
-			if !repeated[keys[i]] {
-				outcome = alterResource(c, resource, q.ValidateOnly)
-			}
+		}
+		out := q.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
+		for i, o := range alterResources(c, resources, q.ValidateOnly) {
 			x := kmsg.NewIncrementalAlterConfigsResponseResource()
-			x.ResourceType, x.ResourceName, x.ErrorCode, x.ErrorMessage = r.ResourceType, r.ResourceName, int16(outcome.Error), message(outcome.Error, outcome.Text)
+			x.ResourceType, x.ResourceName, x.ErrorCode, x.ErrorMessage = q.Resources[i].ResourceType, q.Resources[i].ResourceName, int16(o.Error), message(o.Error, o.Text)
 			out.Resources = append(out.Resources, x)
 		}
 		return out
@@ -96,23 +105,17 @@ func incrementalAlterConfigsAPI() api {
 // alterConfigsAPI replaces all settings of each resource.
 func alterConfigsAPI() api {
 	return local(0, 2, func(c *call, q *kmsg.AlterConfigsRequest) kmsg.Response {
-		out := q.ResponseKind().(*kmsg.AlterConfigsResponse)
-		var keys []resourceKey
-		for _, r := range q.Resources {
-			keys = append(keys, resourceKey{r.ResourceType, r.ResourceName})
-		}
-		repeated := twice(keys)
+		resources := make([]configs.Resource, len(q.Resources))
 		for i, r := range q.Resources {
-			resource := configs.Resource{Type: configs.ResourceType(r.ResourceType), Name: r.ResourceName, Whole: true}
+			resources[i] = configs.Resource{Type: configs.ResourceType(r.ResourceType), Name: r.ResourceName, Whole: true}
 			for _, x := range r.Configs {
-				resource.Changes = append(resource.Changes, configs.Change{Name: x.Name, Value: x.Value})
+				resources[i].Changes = append(resources[i].Changes, configs.Change{Name: x.Name, Value: x.Value})
 			}
-			outcome := eachOnce
-			if !repeated[keys[i]] {
-				outcome = alterResource(c, resource, q.ValidateOnly)
-			}
+		}
+		out := q.ResponseKind().(*kmsg.AlterConfigsResponse)
+		for i, o := range alterResources(c, resources, q.ValidateOnly) {
 			x := kmsg.NewAlterConfigsResponseResource()
-			x.ResourceType, x.ResourceName, x.ErrorCode, x.ErrorMessage = r.ResourceType, r.ResourceName, int16(outcome.Error), message(outcome.Error, outcome.Text)
+			x.ResourceType, x.ResourceName, x.ErrorCode, x.ErrorMessage = q.Resources[i].ResourceType, q.Resources[i].ResourceName, int16(o.Error), message(o.Error, o.Text)
 			out.Resources = append(out.Resources, x)
 		}
 		return out

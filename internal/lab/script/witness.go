@@ -11,6 +11,7 @@ import (
 type Witness struct {
 	mu   sync.Mutex
 	seen map[Question]bool
+	open int // questions that have not come true
 }
 
 // NewWitness looks out for what the scenario asks.
@@ -25,12 +26,15 @@ func NewWitness(s *Scenario) *Witness {
 			}
 		}
 	}
+	w.open = len(w.seen)
 	return w
 }
 
 // Record is told of every record of the history.
 func (w *Witness) Record(r model.Record) {
-	if len(w.seen) == 0 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == 0 {
 		return
 	}
 	happened, event, log := "", "", ""
@@ -47,11 +51,10 @@ func (w *Witness) Record(r model.Record) {
 		}
 	}
 	texts := map[string]string{"happened": happened, "event": event, "log": log}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for q, seen := range w.seen {
 		if text := texts[q.Kind]; !seen && text != "" && q.Pattern.In(text) {
 			w.seen[q] = true
+			w.open--
 		}
 	}
 }
