@@ -227,7 +227,7 @@ func (d *dashboard) chosen() model.Subject {
 			return model.Subject{Kind: model.BrokerSubject, Broker: d.brokers.cursor}
 		}
 	case deletionView:
-		if d.deletion.settle(deletionSource{v}) && d.deletion.cursor.topic != "" {
+		if d.deletion.follow(deletionSource{v}); d.deletion.cursor.topic != "" {
 			return model.Subject{Kind: model.TopicSubject, Topic: d.deletion.cursor.topic}
 		}
 	case inspectorView:

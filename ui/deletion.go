@@ -10,6 +10,7 @@ import (
 // deletionList is the pane of the three deletion sets, one below the other.
 type deletionList struct {
 	list[deletionRow]
+	moved bool // by the operator, since the view was entered
 }
 
 // deletionRow is a topic in a set, or, with an empty topic, the set's heading.
@@ -73,6 +74,7 @@ func (s deletionSource) before(k deletionRow) (deletionRow, bool) {
 // enter puts the cursor on the first topic, where it was on a heading: only
 // topics can be inspected.
 func (l *deletionList) enter(s deletionSource) {
+	l.moved = false
 	if l.settle(s) && l.cursor.topic == "" {
 		if next, ok := s.after(l.cursor); ok && next.topic != "" {
 			l.choose(next)
@@ -80,8 +82,29 @@ func (l *deletionList) enter(s deletionSource) {
 	}
 }
 
+// follow puts the cursor on the first topic that is queued, where it was left on
+// a heading because there was none yet.
+func (l *deletionList) follow(s deletionSource) {
+	if !l.settle(s) || l.moved || l.cursor.topic != "" {
+		return
+	}
+	heading, _ := s.first()
+	if next, ok := s.after(heading); ok && next.topic != "" {
+		l.choose(next)
+	}
+}
+
+func (l *deletionList) move(s deletionSource, m movement) {
+	l.follow(s)
+	l.list.move(s, m)
+	l.moved = true
+}
+
 func (l *deletionList) draw(a area, f *model.Frame, focused bool) {
 	s := deletionSource{viewOf(f)}
+	if focused {
+		l.follow(s)
+	}
 	a = a.title("Deletion", focused, deletionInfo(s.v))
 	for y, k := range l.rows(s, a.h) {
 		if k.topic == "" {

@@ -210,6 +210,27 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 // firstWords is as much of a reason as surely fits on the last row.
 func firstWords(s string) string { return s[:min(len(s), 40)] }
 
+// A topic that comes into a deletion view without any is chosen, unless the
+// operator has gone elsewhere.
+func TestTheDeletionThatComesIsChosen(t *testing.T) {
+	topic := model.Subject{Kind: model.TopicSubject, Topic: "orders"}
+	s := newScreen(labFrame(), 80, 24).typed("5")
+	s.setFrame(deletionFrame())
+	if s.typed("w"); s.given() != model.Command(model.Explain{Subject: topic}) {
+		t.Errorf("w gives %#v", s.given())
+	}
+	s = newScreen(labFrame(), 80, 24).typed("5", "end", "home")
+	s.setFrame(deletionFrame())
+	if s.typed("w"); s.given() != model.Command(model.Explain{Subject: model.Subject{Kind: model.ControllerSubject}}) {
+		t.Errorf("on the heading that was gone to, w gives %#v", s.given())
+	}
+	s = newScreen(labFrame(), 80, 24).typed("5", "end", "5")
+	s.setFrame(deletionFrame())
+	if s.typed("enter"); s.given() != model.Command(model.Inspect{Subject: topic}) {
+		t.Errorf("after the view was entered anew, enter gives %#v", s.given())
+	}
+}
+
 // Every other key changes what is seen.
 func TestKeysChangeTheScreen(t *testing.T) {
 	for _, c := range []struct {
