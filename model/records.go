@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -197,6 +198,30 @@ func JoinIDs(ids []int32) string {
 		fmt.Fprint(&b, id)
 	}
 	return b.String()
+}
+
+// IDsOrNone is JoinIDs, or none where there are no ids.
+func IDsOrNone(ids []int32) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	return JoinIDs(ids)
+}
+
+// LeaderName is the id of a leader, or none for NoLeader.
+func LeaderName(id int32) string {
+	if id == NoLeader {
+		return "none"
+	}
+	return strconv.Itoa(int(id))
+}
+
+// Plural is n things in words: 1 partition, 2 partitions.
+func Plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Endpoint is one address that a broker advertises.

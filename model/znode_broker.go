@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -83,14 +84,7 @@ func writeProtocolMap(w *jsonWriter, endpoints []Endpoint) {
 	w.close('}')
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // DecodeBroker reads a broker znode of any version. The broker's id is the
 // number at the end of the path, -1 when there is none.

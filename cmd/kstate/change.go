@@ -390,16 +390,9 @@ func (c *change) noteElections(list []admin.ElectionOutcome) {
 			if o.Error != "" {
 				text = o.Error + ": " + o.Why
 			}
-			c.say("%s  leader %s, isr %v: %s", o.TopicPartition, leaderText(o.Leader), o.ISR, text)
+			c.say("%s  leader %s, isr %v: %s", o.TopicPartition, model.LeaderName(o.Leader), o.ISR, text)
 		}
 	}
-}
-
-func leaderText(id int32) string {
-	if id == model.NoLeader {
-		return "none"
-	}
-	return fmt.Sprint(id)
 }
 
 // verdict is the exit code of what was seen last.

@@ -106,13 +106,6 @@ func (w *leaderWait) Look(s *tree.Survey, _ time.Time) Outlook {
 	return Outlook{State: "running", Text: fmt.Sprintf("%d of %d partitions have a leader; the first without: %s", led, total, none)}
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // deletion follows a topic's deletion: observe.Deletion, from when the marker
 // shows.
 type deletion struct {
@@ -185,7 +178,7 @@ func (f *election) Look(s *tree.Survey, now time.Time) Outlook {
 	}
 	for i := range out {
 		if out[i].Error != "" {
-			text += fmt.Sprintf("; %s stays with leader %s: %s", out[i].TopicPartition, leaderName(out[i].Leader), out[i].Why)
+			text += fmt.Sprintf("; %s stays with leader %s: %s", out[i].TopicPartition, model.LeaderName(out[i].Leader), out[i].Why)
 			break
 		}
 	}
@@ -249,12 +242,12 @@ func (f *reassignment) Look(s *tree.Survey, now time.Time) Outlook {
 		switch {
 		case a.IsBeingReassigned():
 			if moving == "" {
-				moving = fmt.Sprintf("%s: adding %s, removing %s, in sync %s", e.TopicPartition, idsOrNone(a.Adding), idsOrNone(a.Removing), isrText(v, e.TopicPartition))
+				moving = fmt.Sprintf("%s: adding %s, removing %s, in sync %s", e.TopicPartition, model.IDsOrNone(a.Adding), model.IDsOrNone(a.Removing), isrText(v, e.TopicPartition))
 			}
 		case slices.Equal(a.Replicas, e.Replicas):
 			done++
 		case stays == "":
-			stays = fmt.Sprintf("%s is on %s", e.TopicPartition, idsOrNone(a.Replicas))
+			stays = fmt.Sprintf("%s is on %s", e.TopicPartition, model.IDsOrNone(a.Replicas))
 		}
 	}
 	text := fmt.Sprintf("%d of %d partitions moved", done, len(f.list))
@@ -275,7 +268,7 @@ func (f *reassignment) Look(s *tree.Survey, now time.Time) Outlook {
 
 func isrText(v *model.View, tp model.TopicPartition) string {
 	if l := v.Leadership(tp); l != nil {
-		return idsOrNone(l.ISR)
+		return model.IDsOrNone(l.ISR)
 	}
 	return "unknown"
 }

@@ -95,33 +95,79 @@ func (d *draft) noneRequested(path, kind string) bool {
 // outcome is what an election of a partition gives; empty when it needs none.
 type outcome func(state *model.LeaderIsrAndControllerEpoch, replicas, live []int32) string
 
+// candidate is a partition that may be elected.
+type candidate struct {
+	tp       model.TopicPartition
+	replicas []int32
+}
+
 // toElectWith lists the partitions that need the election, and says of each what
-// is to be expected.
+// is to be expected. What is read of all topics is read at once.
 func (d *draft) toElectWith(topic string, partitions []int32, of outcome) (list []model.TopicPartition, total int) {
-	topics := []string{topic}
+	var all []candidate
 	if topic == "" {
-		topics = d.children(model.TopicsPath)
+		all = d.ofAllTopics(partitions)
+	} else {
+		_, a, ok := d.existing(topic)
+		if !ok || !d.notDeleted(topic) {
+			return nil, 0
+		}
+		d.allThere(topic, &a, partitions)
+		all = candidates(topic, &a, partitions)
 	}
-	marked := d.children(model.DeleteTopicsPath)
 	live := brokerIDs(d.brokers())
-	for _, name := range topics {
-		var a model.TopicAssignment
-		if topic != "" {
-			var ok bool
-			if _, a, ok = d.existing(name); !ok || !d.notDeleted(name) {
-				return nil, 0
+	paths := make([]string, len(all))
+	for i := range all {
+		paths[i] = model.TopicPartitionStatePath(all[i].tp)
+	}
+	for i, z := range d.getAll(paths...) {
+		tp, replicas := all[i].tp, all[i].replicas
+		state, present, err := model.DecodePartitionState(z.Path, z.Data)
+		switch {
+		case len(replicas) == 0:
+			continue
+		case z.Missing || !present || err != nil:
+			d.expect("%s: it has no usable state znode, so nobody is elected", tp)
+		default:
+			text := of(&state, replicas, live)
+			if text == "" {
+				continue
 			}
-			d.allThere(name, &a, partitions)
-		} else if slices.Contains(marked, name) {
+			d.expect("%s: %s", tp, text)
+		}
+		list = append(list, tp)
+	}
+	return list, len(all)
+}
+
+// ofAllTopics are the candidates of the topics that stay.
+func (d *draft) ofAllTopics(partitions []int32) (all []candidate) {
+	marked := d.children(model.DeleteTopicsPath)
+	var names, paths []string
+	for _, name := range d.children(model.TopicsPath) {
+		if slices.Contains(marked, name) {
 			d.note("%s is left out: it is queued for deletion", name)
 			continue
-		} else if z := d.get(model.TopicPath(name)); !z.Missing {
-			a, _, _ = model.DecodeTopic(z.Path, z.Data)
 		}
-		n, found := d.electable(name, &a, partitions, live, of)
-		list, total = append(list, found...), total+n
+		names, paths = append(names, name), append(paths, model.TopicPath(name))
 	}
-	return list, total
+	for i, z := range d.getAll(paths...) {
+		if !z.Missing { // it went in between
+			a, _, _ := model.DecodeTopic(z.Path, z.Data)
+			all = append(all, candidates(names[i], &a, partitions)...)
+		}
+	}
+	return all
+}
+
+// candidates are those partitions of a topic that are given, or all of it.
+func candidates(topic string, a *model.TopicAssignment, partitions []int32) (out []candidate) {
+	for i := range a.Partitions {
+		if p := &a.Partitions[i]; len(partitions) == 0 || slices.Contains(partitions, p.Partition) {
+			out = append(out, candidate{model.TP(topic, p.Partition), p.Replicas})
+		}
+	}
+	return out
 }
 
 func (d *draft) allThere(topic string, a *model.TopicAssignment, partitions []int32) {
@@ -130,35 +176,6 @@ func (d *draft) allThere(topic string, a *model.TopicAssignment, partitions []in
 			d.check("the partitions exist", false, "%s is not in %s", model.TP(topic, n), model.TopicPath(topic))
 		}
 	}
-}
-
-// electable reads the states of a topic's partitions.
-func (d *draft) electable(topic string, a *model.TopicAssignment, partitions, live []int32, of outcome) (total int, list []model.TopicPartition) {
-	var paths []string
-	var tps []model.TopicPartition
-	for i := range a.Partitions {
-		if tp := model.TP(topic, a.Partitions[i].Partition); len(partitions) == 0 || slices.Contains(partitions, tp.Partition) {
-			paths, tps = append(paths, model.TopicPartitionStatePath(tp)), append(tps, tp)
-		}
-	}
-	for i, z := range d.getAll(paths...) {
-		replicas, _ := a.Assignment(tps[i].Partition)
-		state, present, err := model.DecodePartitionState(z.Path, z.Data)
-		switch {
-		case len(replicas.Replicas) == 0:
-			continue
-		case z.Missing || !present || err != nil:
-			d.expect("%s: it has no usable state znode, so nobody is elected", tps[i])
-		default:
-			text := of(&state, replicas.Replicas, live)
-			if text == "" {
-				continue
-			}
-			d.expect("%s: %s", tps[i], text)
-		}
-		list = append(list, tps[i])
-	}
-	return len(tps), list
 }
 
 // expected bounds the lines of what is to come; the rest is counted.
@@ -177,7 +194,7 @@ func preferredOutcome(state *model.LeaderIsrAndControllerEpoch, replicas, live [
 	if state.Leader == preferred {
 		return ""
 	}
-	from := fmt.Sprintf("leader %s", leaderName(state.Leader))
+	from := fmt.Sprintf("leader %s", model.LeaderName(state.Leader))
 	if why := notElectable(state, preferred, live); why != "" {
 		return from + " stays: " + why
 	}
@@ -191,16 +208,9 @@ func notElectable(state *model.LeaderIsrAndControllerEpoch, preferred int32, liv
 	case !slices.Contains(live, preferred):
 		return fmt.Sprintf("broker %d is not registered", preferred)
 	case !slices.Contains(state.ISR, preferred):
-		return fmt.Sprintf("broker %d is not in the ISR (%s)", preferred, idsOrNone(state.ISR))
+		return fmt.Sprintf("broker %d is not in the ISR (%s)", preferred, model.IDsOrNone(state.ISR))
 	}
 	return ""
-}
-
-func leaderName(id int32) string {
-	if id == model.NoLeader {
-		return "none"
-	}
-	return fmt.Sprint(id)
 }
 
 // MoveController plans that another controller is elected: /controller is deleted

@@ -279,3 +279,32 @@ func TestAnElectionThatIsTooLarge(t *testing.T) {
 		t.Errorf("refused: %q, %d lines, error %v", p.Refused(), len(p.Expect), err)
 	}
 }
+
+// counted counts the calls to a source.
+type counted struct {
+	Source
+	calls int
+}
+
+func (c *counted) Do(k *model.Call) model.Result { c.calls++; return c.Source.Do(k) }
+
+// A call is a round trip: an election of all partitions makes no more of them for
+// more topics.
+func TestAnElectionOfAllReadsAtOnce(t *testing.T) {
+	calls := func(changes ...string) int {
+		p := planner(world(changes...), Settings{})
+		source := &counted{Source: p.Source}
+		p.Source = source
+		if plan, err := p.Elect("", nil); err != nil || plan.Refused() != "" {
+			t.Fatal(err, plan)
+		}
+		return source.calls
+	}
+	var more []string
+	for i := range 20 {
+		more = append(more, model.TopicPath(fmt.Sprint("more", i)), `{"partitions":{"0":[1]},"version":1}`)
+	}
+	if few, many := calls(), calls(more...); few != many {
+		t.Errorf("%d calls for 2 topics, %d for 22", few, many)
+	}
+}

@@ -321,18 +321,11 @@ func (p *Planner) drawPlaces(n int) (start, shift int) {
 func (d *draft) spread(brokers []model.Broker, n, factor, first, start, shift int) [][]int32 {
 	lists, err := engine.PlaceReplicas(brokers, n, factor, first, start, shift)
 	if err != nil {
-		d.check("the replicas can be placed", false, "%v (registered: %s)", err, idsOrNone(brokerIDs(brokers)))
+		d.check("the replicas can be placed", false, "%v (registered: %s)", err, model.IDsOrNone(brokerIDs(brokers)))
 		return nil
 	}
 	d.check("the replicas can be placed", true, "on brokers %s", model.JoinIDs(brokerIDs(brokers)))
 	return lists
-}
-
-func idsOrNone(ids []int32) string {
-	if len(ids) == 0 {
-		return "none"
-	}
-	return model.JoinIDs(ids)
 }
 
 // FileSource answers from a tree file.

@@ -81,7 +81,7 @@ func (d *draft) judgeReassignment(list []model.PartitionReassignment, names []st
 		case twice(e.Replicas):
 			d.check("the targets are legal", false, "the target of %s names a broker twice: %s", e.TopicPartition, model.JoinIDs(e.Replicas))
 		case now.IsBeingReassigned():
-			d.check("the partitions are at rest", false, "%s is being reassigned already: replicas %s, adding %s, removing %s", e.TopicPartition, model.JoinIDs(now.Replicas), idsOrNone(now.Adding), idsOrNone(now.Removing))
+			d.check("the partitions are at rest", false, "%s is being reassigned already: replicas %s, adding %s, removing %s", e.TopicPartition, model.JoinIDs(now.Replicas), model.IDsOrNone(now.Adding), model.IDsOrNone(now.Removing))
 		default:
 			if slices.Equal(now.Replicas, e.Replicas) {
 				same++

@@ -20,7 +20,7 @@ func (p *Planner) AskElection(kind model.ElectionType, topic string, partitions 
 	if kind == model.PreferredElection {
 		plan, err = p.elect(topic, partitions, func(d *draft, found []model.TopicPartition) {
 			list = found
-			d.ask(fmt.Sprintf("ElectLeaders PREFERRED of %s", plural(len(found), "partition")), via, found)
+			d.ask(fmt.Sprintf("ElectLeaders PREFERRED of %s", model.Plural(len(found), "partition")), via, found)
 		})
 		return plan, list, err
 	}
@@ -43,7 +43,7 @@ func (p *Planner) AskElection(kind model.ElectionType, topic string, partitions 
 		return plan, nil, err
 	}
 	d.warn("an unclean leader has not every record that was acknowledged: what it lacks is LOST, on all replicas")
-	d.ask(fmt.Sprintf("ElectLeaders UNCLEAN of %s", plural(len(list), "partition")), via, list)
+	d.ask(fmt.Sprintf("ElectLeaders UNCLEAN of %s", model.Plural(len(list), "partition")), via, list)
 	plan, err = d.done()
 	return plan, list, err
 }
@@ -67,7 +67,7 @@ func uncleanOutcome(state *model.LeaderIsrAndControllerEpoch, replicas, live []i
 	if slices.Contains(live, state.Leader) {
 		return ""
 	}
-	from := "leader " + leaderName(state.Leader)
+	from := "leader " + model.LeaderName(state.Leader)
 	for _, id := range replicas {
 		if slices.Contains(live, id) && slices.Contains(state.ISR, id) {
 			return fmt.Sprintf("%s -> %d, which is in the ISR: nothing is lost", from, id)
@@ -94,9 +94,9 @@ func (p *Planner) AskReassignment(list []model.ReassignmentTarget, via string) (
 		}
 	}
 	topics := topicsOf(tps)
-	what := fmt.Sprintf("reassign %s", plural(len(list), "partition"))
+	what := fmt.Sprintf("reassign %s", model.Plural(len(list), "partition"))
 	if cancels > 0 {
-		what = fmt.Sprintf("take back the reassignment of %s", plural(len(list), "partition"))
+		what = fmt.Sprintf("take back the reassignment of %s", model.Plural(len(list), "partition"))
 	}
 	subject := ""
 	if len(topics) == 1 {
@@ -149,7 +149,7 @@ func (d *draft) askedMove(e *model.ReassignmentTarget, a *model.TopicAssignment)
 		d.expect("%s: back to %s", e.TopicPartition, model.JoinIDs(now.Origin()))
 		return now.Origin(), true
 	case len(e.Target) == 0 || twice(e.Target):
-		return nil, d.check("the targets are legal", false, "the target of %s is empty or names a broker twice: %s", e.TopicPartition, idsOrNone(e.Target))
+		return nil, d.check("the targets are legal", false, "the target of %s is empty or names a broker twice: %s", e.TopicPartition, model.IDsOrNone(e.Target))
 	}
 	if now.IsBeingReassigned() {
 		d.warn("%s is being reassigned already (to %s): this takes its place", e.TopicPartition, model.JoinIDs(now.Target()))

@@ -145,10 +145,10 @@ func (d *draft) checkLive(lists [][]int32, brokers []model.Broker) {
 		if len(unknown) > 1 {
 			are = "are"
 		}
-		d.check("the brokers are registered", false, "%s %s not; registered: %s", model.JoinIDs(unknown), are, idsOrNone(live))
+		d.check("the brokers are registered", false, "%s %s not; registered: %s", model.JoinIDs(unknown), are, model.IDsOrNone(live))
 		return
 	}
-	d.check("the brokers are registered", true, "of %s", idsOrNone(live))
+	d.check("the brokers are registered", true, "of %s", model.IDsOrNone(live))
 }
 
 func numbered(lists [][]int32, first int) []model.PartitionAssignment {
@@ -308,7 +308,7 @@ func (d *draft) notReassigned(a *model.TopicAssignment) bool {
 	const what = "no partition of it is being reassigned"
 	for i := range a.Partitions {
 		if q := &a.Partitions[i]; q.IsBeingReassigned() {
-			return d.check(what, false, "partition %d is: replicas %s, adding %s, removing %s", q.Partition, model.JoinIDs(q.Replicas), idsOrNone(q.Adding), idsOrNone(q.Removing))
+			return d.check(what, false, "partition %d is: replicas %s, adding %s, removing %s", q.Partition, model.JoinIDs(q.Replicas), model.IDsOrNone(q.Adding), model.IDsOrNone(q.Removing))
 		}
 	}
 	return d.check(what, true, "none is")

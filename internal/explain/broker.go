@@ -116,7 +116,7 @@ func (c *Cluster) broker(e *model.Explanation, id int32) bool {
 	}
 	c.brokerCauses(e, id, b, &w)
 	e.Found = !e.Undecided && slices.ContainsFunc(e.Causes, func(x model.Cause) bool { return x.Holds })
-	e.Answer = fmt.Sprintf("%s; it hosts %s, leads %d and is in the ISR of %d", e.State, plural(w.hosts, "replica"), w.leads, w.inSync+w.alone)
+	e.Answer = fmt.Sprintf("%s; it hosts %s, leads %d and is in the ISR of %d", e.State, model.Plural(w.hosts, "replica"), w.leads, w.inSync+w.alone)
 	if words := causeWords(e.Causes); words != "" {
 		e.Answer += "; " + words
 	}
@@ -164,7 +164,7 @@ func (c *Cluster) brokerCauses(e *model.Explanation, id int32, b *model.Broker, 
 			Evidence: []model.Evidence{own, remembers("broker %d asked for a controlled shutdown", id)}, Resumes: []string{"it is gone and registers again"}})
 	}
 	if b != nil && w.hosts > w.alone && w.inSync == 0 {
-		say(model.Cause{What: "broker-in-no-isr", Subject: fmt.Sprintf("of %s it is in no ISR, those that consist of it alone excepted", plural(w.hosts, "replica")), Holds: true,
+		say(model.Cause{What: "broker-in-no-isr", Subject: fmt.Sprintf("of %s it is in no ISR, those that consist of it alone excepted", model.Plural(w.hosts, "replica")), Holds: true,
 			Evidence: append([]model.Evidence{own}, c.someStates(w.lagging)...), Resumes: []string{"it catches up with the leaders, and they and the controller agree on the ISR", "it restarts"}})
 	}
 	if c.memory != nil {
@@ -172,29 +172,29 @@ func (c *Cluster) brokerCauses(e *model.Explanation, id int32, b *model.Broker, 
 			if ch := &c.memory.Channels[i]; ch.Broker == id && ch.Silent(c.memory.Now) > 0 {
 				x := c.silence(ch)
 				if topics := c.deletingOn(id); len(topics) > 0 {
-					x.Subject += fmt.Sprintf("; the deletion of %s waits for it: %s", plural(len(topics), "topic"), some(topics))
+					x.Subject += fmt.Sprintf("; the deletion of %s waits for it: %s", model.Plural(len(topics), "topic"), some(topics))
 				}
 				say(x)
 			}
 		}
 	}
 	if n := len(w.waiting); n > 0 {
-		x := model.Cause{What: WaitsForBroker, Subject: fmt.Sprintf("%s to be deleted: %s", plural(n, "topic"), some(w.waiting)), Holds: true, BlockedBy: block, Resumes: []string{fmt.Sprintf("broker %d registers anew", id)}}
+		x := model.Cause{What: WaitsForBroker, Subject: fmt.Sprintf("%s to be deleted: %s", model.Plural(n, "topic"), some(w.waiting)), Holds: true, BlockedBy: block, Resumes: []string{fmt.Sprintf("broker %d registers anew", id)}}
 		for _, t := range w.waiting[:min(n, numbersShown)] {
 			x.Evidence = append(x.Evidence, c.at(model.DeleteTopicPath(t), "its deletion waits for a replica on the broker", "the controller has it queued"))
 		}
 		say(x)
 	}
 	if n := len(w.offline); n > 0 {
-		say(model.Cause{What: "offline-partition", Subject: fmt.Sprintf("%s not available that it could lead: %s", plural(n, "partition"), some(w.offline)), Holds: true, BlockedBy: block,
+		say(model.Cause{What: "offline-partition", Subject: fmt.Sprintf("%s not available that it could lead: %s", model.Plural(n, "partition"), some(w.offline)), Holds: true, BlockedBy: block,
 			Evidence: c.someStates(w.offline), Resumes: []string{fmt.Sprintf("broker %d is live, and the controller elects", id)}})
 	}
 	if n := len(w.moves); n > 0 {
-		say(model.Cause{What: "reassignment-in-progress", Subject: fmt.Sprintf("%s to it: %s", plural(n, "reassignment"), some(w.moves)), Holds: b == nil,
+		say(model.Cause{What: "reassignment-in-progress", Subject: fmt.Sprintf("%s to it: %s", model.Plural(n, "reassignment"), some(w.moves)), Holds: b == nil,
 			Evidence: c.someStates(w.moves), Resumes: []string{fmt.Sprintf("broker %d is in their ISRs", id)}})
 	}
 	if n := len(w.lagging); n > 0 && b != nil && w.inSync > 0 {
-		say(model.Cause{What: "under-replicated", Subject: fmt.Sprintf("it is out of the ISR of %s: %s", plural(n, "partition"), some(w.lagging)),
+		say(model.Cause{What: "under-replicated", Subject: fmt.Sprintf("it is out of the ISR of %s: %s", model.Plural(n, "partition"), some(w.lagging)),
 			Evidence: c.someStates(w.lagging), Resumes: []string{"it catches up with their leaders"}})
 	}
 	c.sameEndpoints(b, say)

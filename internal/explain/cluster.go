@@ -307,14 +307,6 @@ func ids(list []int32) string {
 	return model.JoinIDs(list)
 }
 
-// plural is "1 partition", "2 partitions".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 const numbersShown = 12
 
 // numbers lists partition numbers, the first few of many.

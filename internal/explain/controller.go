@@ -42,11 +42,11 @@ func (c *Cluster) controller(e *model.Explanation) {
 		e.NotKnown = append(e.NotKnown, "what the controller has in its memory and in its event queue",
 			"whether another controller could take this tree over: kstate failover tries that on a copy")
 	} else {
-		e.Facts = append(e.Facts, remembers("%s queued or at work", plural(c.memory.Queued, "event")))
+		e.Facts = append(e.Facts, remembers("%s queued or at work", model.Plural(c.memory.Queued, "event")))
 		for i := range c.memory.Channels {
 			ch := &c.memory.Channels[i]
 			if ch.Depth > 0 {
-				e.Facts = append(e.Facts, remembers("%s to broker %d not answered, connected: %t, the first: %s", plural(ch.Depth, "request"), ch.Broker, ch.Connected, ch.Head))
+				e.Facts = append(e.Facts, remembers("%s to broker %d not answered, connected: %t, the first: %s", model.Plural(ch.Depth, "request"), ch.Broker, ch.Connected, ch.Head))
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func (c *Cluster) epochCauses(e *model.Explanation) {
 		}
 	}
 	if len(newer) > 0 {
-		e.Causes = append(e.Causes, model.Cause{What: "state-from-newer-controller-epoch", Subject: fmt.Sprintf("it can change nothing about %s: %s", plural(len(newer), "partition"), some(newer)), Holds: true,
+		e.Causes = append(e.Causes, model.Cause{What: "state-from-newer-controller-epoch", Subject: fmt.Sprintf("it can change nothing about %s: %s", model.Plural(len(newer), "partition"), some(newer)), Holds: true,
 			Evidence: append([]model.Evidence{c.epochEvidence()}, c.someStates(newer)...), Resumes: []string{fmt.Sprintf("the controller epoch reaches %d", highest)}})
 	}
 }
@@ -82,12 +82,12 @@ func (c *Cluster) pending(e *model.Explanation) {
 	c.pendingElection(e)
 	c.pendingReassignment(e)
 	if n := c.children(model.DeleteTopicsPath); n > 0 {
-		e.Facts = append(e.Facts, c.at(model.DeleteTopicsPath, plural(n, "topic")+" to be deleted", ""))
+		e.Facts = append(e.Facts, c.at(model.DeleteTopicsPath, model.Plural(n, "topic")+" to be deleted", ""))
 	}
 	for _, x := range []struct{ path, what string }{{model.IsrChangeNotificationPath, "unread notification"},
 		{model.LogDirEventNotificationPath, "unread notice"}, {model.ConfigChangesPath, "config change"}} {
 		if n := c.children(x.path); n > 0 {
-			e.Facts = append(e.Facts, c.at(x.path, plural(n, x.what), ""))
+			e.Facts = append(e.Facts, c.at(x.path, model.Plural(n, x.what), ""))
 		}
 	}
 	if c.look(model.MigrationPath).Exists {
@@ -109,7 +109,7 @@ func (c *Cluster) pendingElection(e *model.Explanation) {
 		x.What, x.Subject = "preferred-election-unparsable", "the request for a preferred election cannot be read, and stands in the way of the next"
 		x.Resumes = []string{"the znode is deleted by hand"}
 	default:
-		x.Subject = fmt.Sprintf("a preferred election of %s is asked for, and no other can be until it is taken up", plural(len(list), "partition"))
+		x.Subject = fmt.Sprintf("a preferred election of %s is asked for, and no other can be until it is taken up", model.Plural(len(list), "partition"))
 		c.electionStops(&x, list)
 	}
 	e.Causes = append(e.Causes, x)
@@ -139,7 +139,7 @@ func (c *Cluster) pendingReassignment(e *model.Explanation) {
 			x.What, x.Subject = "reassignment-unparsable", "the request for reassignments cannot be read, and stands in the way of the next: "+tree.Printable(err.Error())
 			x.Resumes = []string{"the znode is deleted by hand"}
 		} else {
-			x.Subject = fmt.Sprintf("reassignments of %s are asked for; the controller looks when the znode is created, not when it is overwritten", plural(len(list), "partition"))
+			x.Subject = fmt.Sprintf("reassignments of %s are asked for; the controller looks when the znode is created, not when it is overwritten", model.Plural(len(list), "partition"))
 		}
 		e.Causes = append(e.Causes, x)
 	}
@@ -155,6 +155,6 @@ func (c *Cluster) pendingReassignment(e *model.Explanation) {
 		}
 	}
 	if len(waiting) > 0 {
-		e.Facts = append(e.Facts, c.at(model.TopicPath(waiting[0].Topic), fmt.Sprintf("%s under way: %s", plural(len(waiting), "reassignment"), some(waiting)), ""))
+		e.Facts = append(e.Facts, c.at(model.TopicPath(waiting[0].Topic), fmt.Sprintf("%s under way: %s", model.Plural(len(waiting), "reassignment"), some(waiting)), ""))
 	}
 }

@@ -113,8 +113,8 @@ func (c *Cluster) unansweredDeletions(name string) []model.Cause {
 		ch := &c.memory.Channels[i]
 		if n := started[ch.Broker]; n > 0 && ch.Silent(c.memory.Now) > 0 {
 			x := c.silence(ch)
-			x.Subject += fmt.Sprintf("; the deletion of %s waits for it", plural(n, "replica"))
-			x.Evidence = append(x.Evidence, remembers("%s on broker %d in ReplicaDeletionStarted", plural(n, "replica"), ch.Broker))
+			x.Subject += fmt.Sprintf("; the deletion of %s waits for it", model.Plural(n, "replica"))
+			x.Evidence = append(x.Evidence, remembers("%s on broker %d in ReplicaDeletionStarted", model.Plural(n, "replica"), ch.Broker))
 			out = append(out, x)
 		}
 	}
@@ -130,7 +130,7 @@ func (c *Cluster) silence(ch *model.Channel) model.Cause {
 	}
 	return model.Cause{What: BrokerNotAnswering, Subject: fmt.Sprintf("broker %d has not answered %s for %d s", id, ch.Head, ch.Silent(c.memory.Now)/1000), Holds: true,
 		BlockedBy: []string{fmt.Sprintf("broker:%d", id)},
-		Evidence:  []model.Evidence{remembers("%s to broker %d not answered, %s, the first: %s", plural(ch.Depth, "request"), id, link, ch.Head), c.brokerEvidence(id)},
+		Evidence:  []model.Evidence{remembers("%s to broker %d not answered, %s, the first: %s", model.Plural(ch.Depth, "request"), id, link, ch.Head), c.brokerEvidence(id)},
 		Resumes:   []string{fmt.Sprintf("broker %d answers: the controller waits for that, and sends the request again after each failure", id), fmt.Sprintf("the registration of broker %d ends: then its replicas count as offline, and wait for its start", id)}}
 }
 
@@ -205,7 +205,7 @@ func (c *Cluster) startFacts(e *model.Explanation, name string) {
 		if started > 0 {
 			when = "they are taken back to OfflineReplica once no replica is ReplicaDeletionStarted"
 		}
-		e.Facts = append(e.Facts, remembers("retry: %s in ReplicaDeletionIneligible; %s", plural(ineligible, "replica"), when))
+		e.Facts = append(e.Facts, remembers("retry: %s in ReplicaDeletionIneligible; %s", model.Plural(ineligible, "replica"), when))
 	}
 }
 

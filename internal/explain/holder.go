@@ -73,7 +73,7 @@ func (c *Cluster) notDraining(named model.Evidence) []model.Cause {
 	if n < pile {
 		return nil
 	}
-	evidence := []model.Evidence{named, c.at(model.IsrChangeNotificationPath, plural(n, "unread notification")+" below it", "")}
+	evidence := []model.Evidence{named, c.at(model.IsrChangeNotificationPath, model.Plural(n, "unread notification")+" below it", "")}
 	if c.look(model.PreferredReplicaElectionPath).Exists {
 		evidence = append(evidence, c.at(model.PreferredReplicaElectionPath, "a request that was not taken up", ""))
 	}

@@ -90,9 +90,9 @@ func (c *Cluster) concludeLeadership(e *model.Explanation, total, queued int) {
 	if over > 0 {
 		e.State = "imbalanced"
 	}
-	e.Answer = fmt.Sprintf("%d of %s led by another than the preferred replica; %s over the balancer's limit", elsewhere, plural(total, "partition"), plural(over, "broker"))
+	e.Answer = fmt.Sprintf("%d of %s led by another than the preferred replica; %s over the balancer's limit", elsewhere, model.Plural(total, "partition"), model.Plural(over, "broker"))
 	if queued > 0 {
-		e.Answer += fmt.Sprintf(" (%s to be deleted left out)", plural(queued, "topic"))
+		e.Answer += fmt.Sprintf(" (%s to be deleted left out)", model.Plural(queued, "topic"))
 	}
 	e.Facts = append(e.Facts, c.controllerEvidence())
 }
@@ -117,7 +117,7 @@ func (c *Cluster) balanceOf(id int32, b *balance, leads, limit int) model.Broker
 // imbalance is a broker over the limit.
 func (c *Cluster) imbalance(row *model.BrokerBalance, b *balance, cfg *engine.Config) model.Cause {
 	x := model.Cause{What: LeaderImbalance, Holds: true, Evidence: c.someStates(b.elsewhere),
-		Subject: fmt.Sprintf("broker %d: %d of %s that prefer it are led elsewhere, %.1f%%, over %d%%", row.Broker, row.Elsewhere, plural(row.Preferring, "partition"), row.Percent, cfg.ImbalancePercentage)}
+		Subject: fmt.Sprintf("broker %d: %d of %s that prefer it are led elsewhere, %.1f%%, over %d%%", row.Broker, row.Elsewhere, model.Plural(row.Preferring, "partition"), row.Percent, cfg.ImbalancePercentage)}
 	if len(row.Elects) > 0 {
 		x.Resumes = append(x.Resumes, fmt.Sprintf("the balancer's next check (each %d s, if it is on) or a preferred election elects it for %s", cfg.ImbalanceCheckInterval/1000, some(row.Elects)))
 	}

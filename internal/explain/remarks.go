@@ -66,7 +66,7 @@ func (c *Cluster) replication(tp model.TopicPartition, p *model.Partition, say f
 		return out
 	}
 	if len(lagging)+len(absent) > 0 || len(l.ISR) < len(p.Assignment.Origin()) {
-		x := model.Cause{What: "under-replicated", Subject: fmt.Sprintf("%d of %s in sync; not in the ISR: %s", len(l.ISR), plural(len(p.Assignment.Origin()), "replica"), ids(slices.Concat(absent, lagging))),
+		x := model.Cause{What: "under-replicated", Subject: fmt.Sprintf("%d of %s in sync; not in the ISR: %s", len(l.ISR), model.Plural(len(p.Assignment.Origin()), "replica"), ids(slices.Concat(absent, lagging))),
 			Evidence: append([]model.Evidence{c.stateEvidence(tp)}, c.absentees(tp, absent)...), Resumes: waits()}
 		x.BlockedBy = brokerWords(absent)
 		say(x)

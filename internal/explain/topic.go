@@ -104,7 +104,7 @@ func partitionCounts(t *model.Topic) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, partitionState(model.PartitionState(s))))
 		}
 	}
-	text := plural(t.PartitionCount(), "partition")
+	text := model.Plural(t.PartitionCount(), "partition")
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -126,7 +126,7 @@ func (c *Cluster) topicFact(e *model.Explanation, name string) {
 	if t := c.view.Topic(name); t != nil {
 		n = t.PartitionCount()
 	}
-	e.Facts = append(e.Facts, c.at(model.TopicPath(name), plural(n, "partition"), "the topic is not there"))
+	e.Facts = append(e.Facts, c.at(model.TopicPath(name), model.Plural(n, "partition"), "the topic is not there"))
 }
 
 func (c *Cluster) unreadableTopic(name string) string {
@@ -170,7 +170,7 @@ func (c *Cluster) markerChildren(name string) []model.Cause {
 	if n <= 0 {
 		return nil
 	}
-	evidence := []model.Evidence{c.at(path, plural(n, "znode")+" below it", "")}
+	evidence := []model.Evidence{c.at(path, model.Plural(n, "znode")+" below it", "")}
 	if c.survey != nil {
 		for _, z := range c.survey.Children(path) {
 			evidence = append(evidence, c.at(z.Path, "it keeps the marker from being deleted", ""))

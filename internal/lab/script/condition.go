@@ -214,7 +214,7 @@ func (c leaderIs) String() string {
 	return "leader " + model.QuoteWord(c.tp.String()) + " " + orNone(c.leader)
 }
 func (c isrIs) String() string {
-	return "isr " + model.QuoteWord(c.tp.String()) + " " + idsOrNone(c.isr)
+	return "isr " + model.QuoteWord(c.tp.String()) + " " + model.IDsOrNone(c.isr)
 }
 func (c replicasAre) String() string {
 	return "replicas " + model.QuoteWord(c.tp.String()) + " " + model.JoinIDs(c.replicas)
@@ -262,11 +262,4 @@ func orNone(id int32) string {
 		return "none"
 	}
 	return strconv.Itoa(int(id))
-}
-
-func idsOrNone(ids []int32) string {
-	if len(ids) == 0 {
-		return "none"
-	}
-	return model.JoinIDs(ids)
 }

@@ -39,12 +39,12 @@ func (c isrIs) Holds(f *model.Frame, _ Surroundings) (bool, string) {
 	if l == nil {
 		return false, "no leadership known"
 	}
-	return slices.Equal(slices.Sorted(slices.Values(l.ISR)), slices.Sorted(slices.Values(c.isr))), idsOrNone(l.ISR)
+	return slices.Equal(slices.Sorted(slices.Values(l.ISR)), slices.Sorted(slices.Values(c.isr))), model.IDsOrNone(l.ISR)
 }
 
 func (c replicasAre) Holds(f *model.Frame, _ Surroundings) (bool, string) {
 	a := f.View.Assignment(c.tp)
-	return slices.Equal(a.Replicas, c.replicas), idsOrNone(a.Replicas)
+	return slices.Equal(a.Replicas, c.replicas), model.IDsOrNone(a.Replicas)
 }
 
 func (c reassigning) Holds(f *model.Frame, _ Surroundings) (bool, string) {
@@ -52,7 +52,7 @@ func (c reassigning) Holds(f *model.Frame, _ Surroundings) (bool, string) {
 	if !a.IsBeingReassigned() && !f.View.IsBeingReassigned(c.tp) {
 		return false, "not reassigned"
 	}
-	return true, fmt.Sprintf("adding %s, removing %s", idsOrNone(a.Adding), idsOrNone(a.Removing))
+	return true, fmt.Sprintf("adding %s, removing %s", model.IDsOrNone(a.Adding), model.IDsOrNone(a.Removing))
 }
 
 func (c topicIs) Holds(f *model.Frame, _ Surroundings) (bool, string) {
