@@ -23,6 +23,9 @@ type inspector struct {
 	stepRows  int  // the most that one took since the controller is held
 }
 
+// factsKept is the least number of rows that the controller keeps above a step.
+const factsKept = 6
+
 // twoColumns is the width from which memory and znodes stand side by side.
 const twoColumns = 70
 
@@ -47,8 +50,12 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 	}
 	in.stepRows = max(in.stepRows, step.height(a.w)+1) // so that the rest stays where it is
 	h := min(in.stepRows, a.h*2/5)
-	if in.subject.Kind == model.NoSubject && f.Term == nil {
+	switch {
+	case in.subject.Kind != model.NoSubject:
+	case f.Term == nil:
 		h = a.h - 2
+	default: // the controller can be scrolled, the step cannot
+		h = min(in.stepRows, a.h-factsKept)
 	}
 	in.drawSubject(a.sub(0, 0, a.w, a.h-h), f)
 	info := "not taken yet"
@@ -61,9 +68,7 @@ func (in *inspector) draw(a area, f *model.Frame, focused bool) {
 
 func (in *inspector) drawSubject(a area, f *model.Frame) {
 	if in.subject.Kind == model.NoSubject && f.Term != nil && f.View != nil {
-		lines := in.controllerFacts(f)
-		in.fit(len(lines), a.h)
-		drawLines(a, lines, in.scroll)
+		in.drawScrolled(a, in.controllerFacts(f))
 		return
 	}
 	if in.subject.Kind == model.NoSubject {
@@ -138,6 +143,17 @@ func (c columns) draw(a area, s scroll) {
 // leftColumn is the width of the left one of two columns; the other one has
 // two cells less, for the rule between them.
 func leftColumn(w int) int { return w / 2 }
+
+// drawScrolled shows lines from the scrolled place on; the last row says how
+// many are missing.
+func (in *inspector) drawScrolled(a area, lines []line) {
+	in.fit(len(lines), a.h)
+	if rest := len(lines) - in.y - a.h; rest > 0 && a.h > 0 {
+		a.put(0, a.h-1, faint, fmt.Sprintf("↓ %d more lines", rest+1))
+		a = a.sub(0, 0, a.w, a.h-1)
+	}
+	drawLines(a, lines, in.scroll)
+}
 
 func drawLines(a area, lines []line, s scroll) {
 	for y := 0; y < a.h && s.y+y < len(lines); y++ {

@@ -94,7 +94,7 @@ func keyTable() []binding {
 			disabled: noFrame, run: (*dashboard).explainLeadership},
 		{Binding: bind("filter", "/"), does: "show only what contains a text; topic-12 finds one partition", group: lookGroup, near: []view{topicsView, partitionsView, brokersView},
 			disabled: noFilter, run: (*dashboard).openPrompt},
-		{Binding: bind("back", "esc"), does: "close a dialog, clear a filter, leave the inspector", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, inspectorView},
+		{Binding: bind("back", "esc"), does: "close a dialog, clear a filter, leave the inspector: what was inspected is there again with 8, an explanation is not", group: lookGroup, near: []view{topicsView, partitionsView, brokersView, inspectorView},
 			disabled: nothingToLeave, run: (*dashboard).leave},
 		{Binding: bind("next view", "tab"), does: "go to the next view", group: lookGroup, run: turn(+1)},
 		{Binding: bind("previous view", "shift+tab"), does: "go to the previous view", group: lookGroup, run: turn(-1)},

@@ -21,7 +21,7 @@ type pages struct {
 
 const (
 	helpWidth  = 84
-	helpIndent = 12
+	helpIndent = 14 // "pgdown ctrl+f" and a space
 )
 
 // newHelp lists all keys with what they do, and why some do nothing now.

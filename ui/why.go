@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -35,13 +34,7 @@ func (in *inspector) explanation(f *model.Frame) *model.Explanation {
 }
 
 func (in *inspector) drawWhy(a area, f *model.Frame) {
-	lines := in.whyLines(f, a.w)
-	in.fit(len(lines), a.h)
-	if rest := len(lines) - in.y - a.h; rest > 0 && a.h > 0 {
-		a.put(0, a.h-1, faint, fmt.Sprintf("↓ %d more lines", rest+1))
-		a = a.sub(0, 0, a.w, a.h-1)
-	}
-	drawLines(a, lines, in.scroll)
+	in.drawScrolled(a, in.whyLines(f, a.w))
 }
 
 // whyLines are the lines of the explanation, broken to a width but for tables.
