@@ -228,6 +228,10 @@ func (a area) putLine(y int, l line, skip int) {
 			text = cutLeft(text, skip)
 			skip -= w - width(text)
 		}
+		if x >= a.w && strings.TrimSpace(text) != "" { // what went before ends just at the edge
+			a.put(a.w-1, y, s.st, ellipsis)
+			return
+		}
 		x = a.put(x, y, s.st, text)
 	}
 }

@@ -46,6 +46,33 @@ func TestPutCutsByWidth(t *testing.T) {
 	}
 }
 
+// A line of several spans says that it goes on, also where one of them ends just
+// at the edge; spaces are no loss.
+func TestPutLineCutsBetweenSpans(t *testing.T) {
+	for _, c := range []struct {
+		spans []string
+		skip  int
+		want  string
+	}{
+		{[]string{"abc", "de"}, 0, "abcde\n"}, {[]string{"abcde", ","}, 0, "abcd…\n"}, {[]string{"abcde", "  "}, 0, "abcde\n"}, {[]string{"abcde", "", "f", "g"}, 0, "abcd…\n"},
+		{[]string{"abcdef", "g"}, 0, "abcd…\n"}, {[]string{"abcdef", "g"}, 1, "bcde…\n"}, {[]string{"abcdef", "g"}, 2, "cdefg\n"}, {[]string{"a字字", "b"}, 0, "a字 …\n"},
+	} {
+		var k canvas
+		k.reset(5, 1)
+		var l line
+		for _, s := range c.spans {
+			l = append(l, span{plain, s})
+		}
+		k.all().putLine(0, l, c.skip)
+		if got := k.text(); got != c.want {
+			t.Errorf("%q from column %d: %q, want %q", c.spans, c.skip, got, c.want)
+		}
+	}
+	var k canvas
+	k.reset(0, 0)
+	k.all().putLine(0, line{{plain, "a"}}, 0)
+}
+
 // Writing over half of a wide character leaves no half behind.
 func TestOverwriteWide(t *testing.T) {
 	var k canvas
