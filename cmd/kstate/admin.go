@@ -189,9 +189,7 @@ func (c *plannedChange) Write() (string, error) {
 	if err := c.a.audit.Intent(&c.plan.Plan, session); err != nil {
 		return "", fmt.Errorf("nothing was sent, for it could not be recorded: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(c.a.ctx, c.a.wire.limit)
-	defer cancel()
-	text, err := c.ask(ctx)
+	text, err := c.ask(c.a.ctx)
 	outcome := text
 	if err != nil {
 		outcome = err.Error()

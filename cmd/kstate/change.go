@@ -387,8 +387,11 @@ func (c *change) noteElections(list []admin.ElectionOutcome) {
 		}
 		c.report.Elections[o.TopicPartition.String()] = j
 		if text := "elected"; !c.inv.has("json") {
-			if o.Error != "" {
+			switch {
+			case o.Error != "":
 				text = o.Error + ": " + o.Why
+			case o.Why != "":
+				text += "; " + o.Why
 			}
 			c.say("%s  leader %s, isr %v: %s", o.TopicPartition, model.LeaderName(o.Leader), o.ISR, text)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kstate/internal/admin"
@@ -85,14 +86,12 @@ func (c *change) askElection(planner *admin.Planner, kind model.ElectionType, to
 	}
 	var results []model.ElectionResult
 	if err := c.send(&p.Plan, func(ctx context.Context) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, w.limit)
-		defer cancel()
 		results, err = w.client.ElectLeaders(ctx, kind, list, w.limit)
 		return electedText(results), err
 	}); err != nil {
 		return err
 	}
-	return c.electionsAsked(results)
+	return c.electionsAsked(kind, results)
 }
 
 func electedText(results []model.ElectionResult) string {
@@ -109,23 +108,25 @@ func electedText(results []model.ElectionResult) string {
 	return text
 }
 
-// electionsAsked tells the controller's answer, with who leads by the tree.
-func (c *change) electionsAsked(results []model.ElectionResult) error {
+// electionsAsked tells the controller's answer, with who leads by the tree. The
+// controller answers REQUEST_TIMED_OUT for a partition whose leader it has elected
+// but not yet, or never, noticed in its own metadata cache: the tree says which.
+func (c *change) electionsAsked(kind model.ElectionType, results []model.ElectionResult) error {
 	failed := 0
 	var out []admin.ElectionOutcome
 	for i := range results {
 		r := &results[i]
 		o := admin.ElectionOutcome{TopicPartition: r.TopicPartition, Leader: model.NoLeader, ISR: []int32{}}
+		path := model.TopicPartitionStatePath(r.TopicPartition)
+		if l, present, err := model.DecodePartitionState(path, c.look("who leads", path)); present && err == nil {
+			o.Leader, o.ISR = l.Leader, l.ISR
+		}
+		if r.Error == model.ErrRequestTimedOut && c.ledAsWanted(kind, r.TopicPartition, o.Leader) {
+			r.Error, o.Why = model.ErrNone, "the controller has not said so in time; the state znode does"
+		}
 		if r.Error != model.ErrNone {
 			o.Error, o.Why = r.Error.String(), r.Why
 			failed++
-		}
-		path := model.TopicPartitionStatePath(r.TopicPartition)
-		read := c.conn.Do(&model.Call{Purpose: "who leads", Ops: []model.Op{{Kind: model.OpGet, Path: path}}})
-		if len(read.Ops) == 1 {
-			if l, present, err := model.DecodePartitionState(path, read.Ops[0].Data); present && err == nil {
-				o.Leader, o.ISR = l.Leader, l.ISR
-			}
 		}
 		out = append(out, o)
 	}
@@ -139,4 +140,28 @@ func (c *change) electionsAsked(results []model.ElectionResult) error {
 		return &exitCode{exitFound, errors.New(electedText(results))}
 	}
 	return nil
+}
+
+// look is what a znode holds, nil if it cannot be read.
+func (c *change) look(purpose, path string) []byte {
+	read := c.conn.Do(&model.Call{Purpose: purpose, Ops: []model.Op{{Kind: model.OpGet, Path: path}}})
+	if len(read.Ops) != 1 {
+		return nil
+	}
+	return read.Ops[0].Data
+}
+
+// ledAsWanted tells whether a leader is what an election was to give.
+func (c *change) ledAsWanted(kind model.ElectionType, tp model.TopicPartition, leader int32) bool {
+	if kind == model.UncleanElection {
+		return leader != model.NoLeader
+	}
+	path := model.TopicPath(tp.Topic)
+	a, present, err := model.DecodeTopic(path, c.look("the preferred replica", path))
+	if !present || err != nil {
+		return false
+	}
+	return slices.ContainsFunc(a.Partitions, func(p model.PartitionAssignment) bool {
+		return p.Partition == tp.Partition && len(p.Replicas) > 0 && p.Replicas[0] == leader
+	})
 }

@@ -176,8 +176,6 @@ func (c *change) askReassignment(planner *admin.Planner, targets []model.Reassig
 	defer witness.Close()
 	var refused []adminclient.ReassignResult
 	if err := c.send(&p.Plan, func(ctx context.Context) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, w.limit)
-		defer cancel()
 		results, err := w.client.Reassign(ctx, targets, w.limit)
 		for _, r := range results {
 			if r.Error != model.ErrNone {

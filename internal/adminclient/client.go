@@ -18,6 +18,10 @@ import (
 // dialLimit bounds one connection with its handshake.
 const dialLimit = 10 * time.Second
 
+// answerGrace is how much longer an answer may take than the controller was given:
+// one that waits that long in vain says so then.
+const answerGrace = 5 * time.Second
+
 // Client asks one cluster. It finds the controller by itself, and again when it
 // moves.
 type Client struct {
@@ -80,8 +84,12 @@ func (c *Client) ClusterID(ctx context.Context) (string, error) {
 	return *resp.ClusterID, nil
 }
 
-// ElectLeaders asks for elections, and has an answer for each partition.
+// ElectLeaders asks for elections, and has an answer for each partition. The
+// controller may take as long as limit, and answers REQUEST_TIMED_OUT for those
+// whose leader its metadata does not show by then, elected or not.
 func (c *Client) ElectLeaders(ctx context.Context, kind model.ElectionType, list []model.TopicPartition, limit time.Duration) ([]model.ElectionResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit+answerGrace)
+	defer cancel()
 	req := kmsg.NewPtrElectLeadersRequest()
 	req.TimeoutMillis = int32(limit.Milliseconds())
 	if kind == model.UncleanElection {
@@ -134,6 +142,8 @@ type ReassignResult struct {
 // Reassign starts, replaces or cancels reassignments, and has an answer for each
 // partition. The controller has accepted those without an error; they take longer.
 func (c *Client) Reassign(ctx context.Context, list []model.ReassignmentTarget, limit time.Duration) ([]ReassignResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit+answerGrace)
+	defer cancel()
 	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
 	req.TimeoutMillis = int32(limit.Milliseconds())
 	at := map[string]int{}
