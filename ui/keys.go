@@ -284,9 +284,16 @@ func cannotMove(d *dashboard) string {
 }
 
 func cannotMoveSideways(d *dashboard) string {
-	switch d.view {
-	case topicsView, partitionsView, logView, inspectorView:
+	switch {
+	case d.frame == nil:
 		return noFrame(d)
+	case d.view == logView, d.view == inspectorView:
+		return ""
+	case d.view == topicsView, d.view == partitionsView:
+		if d.chosen().Kind != model.NoSubject {
+			return ""
+		}
+		return "there is none to go to the side from"
 	}
 	return "there is nothing to the side"
 }

@@ -207,6 +207,19 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	}
 }
 
+// Without topics or partitions nothing leads to the side, and no footer says so.
+func TestNothingToTheSideOfNothing(t *testing.T) {
+	for _, view := range []string{"2", "3"} {
+		s := newScreen(emptyFrame(), 160, 50).typed(view)
+		if text := s.text(); strings.Contains(text, "→ ") {
+			t.Errorf("view %s offers it:\n%s", view, text)
+		}
+		if s.typed("right"); !strings.Contains(s.text(), "there is none to go to the side from") {
+			t.Errorf("view %s does not say why:\n%s", view, s.text())
+		}
+	}
+}
+
 // firstWords is as much of a reason as surely fits on the last row.
 func firstWords(s string) string { return s[:min(len(s), 40)] }
 

@@ -99,6 +99,9 @@ func (c *Cluster) controllerEvidence() model.Evidence {
 	if c.memory == nil || !ok {
 		return ev
 	}
+	if st.ID < 0 {
+		says = "nobody"
+	}
 	switch id, present, err := model.DecodeController(z.Path, z.Data); {
 	case err != nil || !present:
 		ev.Says = "it cannot be read; the controller remembers " + says

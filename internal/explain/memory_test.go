@@ -444,6 +444,14 @@ func TestMemoryOfAnEarlierEpoch(t *testing.T) {
 		}
 		return ""
 	}
+	nobody := *b.cluster().memory
+	nobody.Controller = model.ControllerStatus{Status: "absent", ID: -1, Epoch: -1}
+	nobody.Peek = func(path string) model.Znode {
+		return model.Znode{Path: path, Data: []byte(`{"version":1,"brokerid":7,"timestamp":"1"}`)}
+	}
+	if got := says(explain(t, OfMemory(nobody), model.ControllerSubject, ""), model.ControllerPath); got != "the controller: broker 7; the controller remembers nobody" {
+		t.Errorf("of one that remembers none: %q", got)
+	}
 	for _, c := range []struct{ epoch, holder, wantEpoch, wantHolder string }{
 		{"1", `{"version":1,"brokerid":1000,"timestamp":"1"}`, "controller epoch 1", "the controller: broker 1000, active"},
 		{"2", `{"version":1,"brokerid":1,"timestamp":"1"}`, "controller epoch 2; the controller remembers 1", "the controller: broker 1; the controller remembers broker 1000, active"},
