@@ -26,6 +26,11 @@ func EncodeController(version, broker int32, timestampMs int64, kraftEpoch int32
 // DecodeController reads who the controller is. Bad JSON reads as nobody:
 // present is false. Kafka: ControllerZNode.decode.
 func DecodeController(path string, data []byte) (broker int32, present bool, err error) {
+	return decodeBrokerID(path, data, "brokerid")
+}
+
+// decodeBrokerID reads one field of a znode whose bad JSON reads as no content.
+func decodeBrokerID(path string, data []byte, field string) (broker int32, present bool, err error) {
 	root, ok, bad := readLenientJSON(path, data)
 	if bad != nil {
 		return 0, false, bad
@@ -34,7 +39,7 @@ func DecodeController(path string, data []byte) (broker int32, present bool, err
 		return 0, false, nil
 	}
 	r := newFieldReader(path, &root)
-	broker = r.int32("brokerid")
+	broker = r.int32(field)
 	if r.err != nil {
 		return 0, false, r.err
 	}

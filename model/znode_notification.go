@@ -23,17 +23,5 @@ func EncodeLogDirEvent(broker int32) []byte {
 // event does not matter. Bad JSON reads as no notice: present is false.
 // Kafka: LogDirEventNotificationSequenceZNode.decode.
 func DecodeLogDirEvent(path string, data []byte) (broker int32, present bool, err error) {
-	root, ok, bad := readLenientJSON(path, data)
-	if bad != nil {
-		return 0, false, bad
-	}
-	if !ok {
-		return 0, false, nil
-	}
-	r := newFieldReader(path, &root)
-	broker = r.int32("broker")
-	if r.err != nil {
-		return 0, false, r.err
-	}
-	return broker, true, nil
+	return decodeBrokerID(path, data, "broker")
 }

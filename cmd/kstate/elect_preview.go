@@ -52,15 +52,11 @@ func electPreview(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	c, err := copyOf(inv)
+	c, t, err := takeOver(inv)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	t, err := takeOver(inv, c)
-	if err != nil {
-		return err
-	}
 	if !t.Starts {
 		return fmt.Errorf("no controller starts on this tree, so nothing is elected; kstate failover says why: %s %s", t.ErrorClass, t.Error)
 	}

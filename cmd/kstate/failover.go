@@ -35,15 +35,11 @@ func failover(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	c, err := copyOf(inv)
+	c, t, err := takeOver(inv)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	t, err := takeOver(inv, c)
-	if err != nil {
-		return err
-	}
 	if t.Starts {
 		for _, s := range steps {
 			after, err := c.Do(s)
@@ -80,19 +76,6 @@ func readSteps(inv *invocation) ([]inquiry.Step, error) {
 	return steps, nil
 }
 
-// copyOf copies the cluster that the flags name.
-func copyOf(inv *invocation) (*inquiry.Copy, error) {
-	f, err := clusterFile(inv)
-	if err != nil {
-		return nil, err
-	}
-	c, err := inquiry.NewCopy(f)
-	if err != nil {
-		return nil, fmt.Errorf("copy of the tree: %w", err)
-	}
-	return c, nil
-}
-
 // clusterFile reads what a controller reads.
 func clusterFile(inv *invocation) (*tree.File, error) {
 	if inv.has("zookeeper") == inv.has("tree") {
@@ -116,16 +99,26 @@ func clusterFile(inv *invocation) (*tree.File, error) {
 	return fileOf(conn.Address().Chroot, znodes), nil
 }
 
-// takeOver runs the controller; what it may not read here it cannot know.
-func takeOver(inv *invocation, c *inquiry.Copy) (*inquiry.Takeover, error) {
-	t, err := c.TakeOver()
+// takeOver has a controller take over a copy of the cluster that the flags name;
+// what it may not read here it cannot know. The copy is the caller's to close.
+func takeOver(inv *invocation) (*inquiry.Copy, *inquiry.Takeover, error) {
+	f, err := clusterFile(inv)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if path := c.Needed(); path != "" {
-		return nil, unknown(fmt.Errorf("no permission to read %s, which a controller reads", path))
+	c, err := inquiry.NewCopy(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("copy of the tree: %w", err)
 	}
-	return t, nil
+	t, err := c.TakeOver()
+	if path := c.Needed(); err == nil && path != "" {
+		err = unknown(fmt.Errorf("no permission to read %s, which a controller reads", path))
+	}
+	if err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	return c, t, nil
 }
 
 func writeJSON(w io.Writer, v any) error {

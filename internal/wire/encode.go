@@ -191,18 +191,23 @@ func (w *writer) leaderAndIsr(r *model.LeaderAndIsrRequest) {
 	w.endStruct()
 }
 
+// leadership is how an entry begins that tells who leads a partition.
+func (w *writer) leadership(partition int32, l *model.LeaderIsrAndControllerEpoch) {
+	w.int32(partition)
+	w.int32(l.ControllerEpoch)
+	w.int32(l.Leader)
+	w.int32(l.LeaderEpoch)
+	w.ids(l.ISR)
+	w.int32(l.PartitionEpoch)
+}
+
 func (w *writer) leaderAndIsrEntry(v int16, e *model.LeaderAndIsrEntry) {
 	l, a := e.Leadership, e.Assignment
 	if l == nil || a == nil {
 		w.fail(fmt.Errorf("%s has no leadership or no assignment", e.TopicPartition))
 		return
 	}
-	w.int32(e.Partition)
-	w.int32(l.ControllerEpoch)
-	w.int32(l.Leader)
-	w.int32(l.LeaderEpoch)
-	w.ids(l.ISR)
-	w.int32(l.PartitionEpoch)
+	w.leadership(e.Partition, l)
 	w.ids(a.Replicas)
 	if v >= 3 {
 		w.ids(a.Adding)

@@ -84,12 +84,7 @@ func (w *writer) updateMetadataEntry(v int16, e *model.UpdateMetadataEntry) {
 		w.fail(fmt.Errorf("%s has no leadership", e.TopicPartition))
 		return
 	}
-	w.int32(e.Partition)
-	w.int32(l.ControllerEpoch)
-	w.int32(l.Leader)
-	w.int32(l.LeaderEpoch)
-	w.ids(l.ISR)
-	w.int32(l.PartitionEpoch)
+	w.leadership(e.Partition, l)
 	w.ids(e.Replicas)
 	if v >= 4 {
 		w.ids(e.Offline)

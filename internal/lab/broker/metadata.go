@@ -49,15 +49,9 @@ func (m *metadata) endpoint(id int32, listener string) (model.Endpoint, bool) {
 // Kafka: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache.updateMetadata.
 func (r *Replicas) updateMetadata(req *kmsg.UpdateMetadataRequest) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.UpdateMetadataResponse)
-	switch {
-	case r.staleBroker(req.BrokerEpoch):
-		resp.ErrorCode = codeStaleBrokerEpoch
-		return resp
-	case req.ControllerEpoch < r.controllerEpoch:
-		resp.ErrorCode = codeStaleControllerEpoch
+	if resp.ErrorCode = r.heed(req.BrokerEpoch, req.ControllerEpoch); resp.ErrorCode != codeNone {
 		return resp
 	}
-	r.controllerEpoch = req.ControllerEpoch
 	before := r.cache.brokers
 	r.cache.update(req)
 	for id := range r.cache.brokers {

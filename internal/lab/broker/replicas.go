@@ -86,10 +86,18 @@ func (r *Replicas) Handle(now time.Time, req kmsg.Request, wrong Wrong) kmsg.Res
 	return nil
 }
 
-// staleBroker: the request is for an earlier registration of this broker.
-// Kafka: ZkBrokerEpochManager.isBrokerEpochStale.
-func (r *Replicas) staleBroker(epoch int64) bool {
-	return epoch != unknownBrokerEpoch && epoch < r.brokerEpoch
+// heed takes the controller epoch of a request, or gives the code by which it is
+// refused: it is for an earlier registration of this broker, or of an earlier
+// controller. Kafka: ZkBrokerEpochManager.isBrokerEpochStale.
+func (r *Replicas) heed(brokerEpoch int64, controllerEpoch int32) int16 {
+	switch {
+	case brokerEpoch != unknownBrokerEpoch && brokerEpoch < r.brokerEpoch:
+		return codeStaleBrokerEpoch
+	case controllerEpoch < r.controllerEpoch:
+		return codeStaleControllerEpoch
+	}
+	r.controllerEpoch = controllerEpoch
+	return codeNone
 }
 
 // leadership is one partition of a LeaderAndIsr request.
@@ -120,13 +128,9 @@ func leaderships(req *kmsg.LeaderAndISRRequest) []leadership {
 func (r *Replicas) leaderAndISR(now time.Time, req *kmsg.LeaderAndISRRequest, wrong Wrong) kmsg.Response {
 	states := leaderships(req)
 	codes := make([]int16, len(states))
-	switch {
-	case r.staleBroker(req.BrokerEpoch):
-		return leaderAndISRAnswer(req, codeStaleBrokerEpoch, states, nil)
-	case req.ControllerEpoch < r.controllerEpoch:
-		return leaderAndISRAnswer(req, codeStaleControllerEpoch, states, nil)
+	if code := r.heed(req.BrokerEpoch, req.ControllerEpoch); code != codeNone {
+		return leaderAndISRAnswer(req, code, states, nil)
 	}
-	r.controllerEpoch = req.ControllerEpoch
 	var leaders, followers []int
 	for i, s := range states {
 		if codes[i] = wrong.code(s.tp); codes[i] != codeNone {

@@ -39,15 +39,9 @@ func stops(req *kmsg.StopReplicaRequest) []stop {
 // Kafka: KafkaApis.handleStopReplicaRequest, ReplicaManager.stopReplicas.
 func (r *Replicas) stopReplica(now time.Time, req *kmsg.StopReplicaRequest, wrong Wrong) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.StopReplicaResponse)
-	switch {
-	case r.staleBroker(req.BrokerEpoch):
-		resp.ErrorCode = codeStaleBrokerEpoch
-		return resp
-	case req.ControllerEpoch < r.controllerEpoch:
-		resp.ErrorCode = codeStaleControllerEpoch
+	if resp.ErrorCode = r.heed(req.BrokerEpoch, req.ControllerEpoch); resp.ErrorCode != codeNone {
 		return resp
 	}
-	r.controllerEpoch = req.ControllerEpoch
 	for _, s := range stops(req) {
 		p := kmsg.NewStopReplicaResponsePartition()
 		p.Topic, p.Partition = s.tp.Topic, s.tp.Partition
