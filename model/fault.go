@@ -77,6 +77,7 @@ type EffectKind uint8
 const (
 	AnswerCode     EffectKind = iota + 1 // AtOp: ZooKeeper answers Code, and the operation is not done
 	FenceFails                           // AtOp: the check of /controller_epoch fails, as after another controller came
+	LeavesDirty                          // AtOp: as FenceFails, at a write amid a batch that holds unsent requests: they stay in it
 	LostBefore                           // AtOp: the connection breaks before ZooKeeper gets it; it is sent again
 	LostAfter                            // AtOp: the connection breaks after it was done, before the answer; it is sent again
 	ExpiresSession                       // AtOp: the session ends just before it
@@ -116,7 +117,7 @@ func (f *Fault) Check() error {
 	if m.Nth == 0 || m.Nth < EveryTime {
 		return fmt.Errorf("the match that is hit is counted from 1, not %d", m.Nth)
 	}
-	at := map[EffectKind]FaultPoint{AnswerCode: AtOp, FenceFails: AtOp, LostBefore: AtOp, LostAfter: AtOp, ExpiresSession: AtOp,
+	at := map[EffectKind]FaultPoint{AnswerCode: AtOp, FenceFails: AtOp, LeavesDirty: AtOp, LostBefore: AtOp, LostAfter: AtOp, ExpiresSession: AtOp,
 		DropAnswer: AtAnswer, DelayAnswer: AtAnswer, HoldAnswer: AtAnswer, ErrorAnswer: AtAnswer}
 	switch {
 	case e.Kind == DoFirst && (e.Do == nil || !CanBeFault(e.Do)):
@@ -127,7 +128,7 @@ func (f *Fault) Check() error {
 		return fmt.Errorf("there is no effect %d", e.Kind)
 	case at[e.Kind] != m.At:
 		return fmt.Errorf("%q cannot come over that", e.String())
-	case e.Kind == FenceFails && (m.Op == AnyRead || m.Op == GetOp || m.Op == ExistsOp || m.Op == ListOp):
+	case (e.Kind == FenceFails || e.Kind == LeavesDirty) && (m.Op == AnyRead || m.Op == GetOp || m.Op == ExistsOp || m.Op == ListOp):
 		return fmt.Errorf("reads are not fenced")
 	case e.Kind == DelayAnswer && e.Millis <= 0:
 		return fmt.Errorf("a delay takes more than %d ms", e.Millis)
@@ -148,12 +149,19 @@ func (m *FaultMatch) Hits(n int) bool { return m.Nth == EveryTime || m.Nth == n 
 func (m *FaultMatch) Spent(n int) bool { return m.Nth != EveryTime && n >= m.Nth }
 
 // OpIs tells whether an operation is one that it waits for. A fence can only fail
-// where there is one.
-func (f *Fault) OpIs(c *Call, op *Op) bool {
+// where there is one; unsent: a batch holds requests that are not sent yet.
+func (f *Fault) OpIs(c *Call, op *Op, unsent bool) bool {
 	if f.Match.At != AtOp || !f.Match.Op.Has(op.Kind) || !f.Match.Path.Is(op.Path) {
 		return false
 	}
-	return f.Effect.Kind != FenceFails || c.Fenced && !c.Atomic && op.Kind.Writes()
+	switch f.Effect.Kind {
+	case FenceFails:
+		unsent = true // it does not matter
+	case LeavesDirty:
+	default:
+		return true
+	}
+	return unsent && c.Fenced && !c.Atomic && op.Kind.Writes()
 }
 
 // AnswerIs tells whether an answer is one that it waits for.
@@ -213,6 +221,8 @@ func (e *FaultEffect) String() string {
 		return "answers " + e.Code.String()
 	case FenceFails:
 		return "fence fails"
+	case LeavesDirty:
+		return "leaves batch dirty"
 	case LostBefore:
 		return "lost before"
 	case LostAfter:

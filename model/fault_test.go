@@ -37,6 +37,7 @@ func TestPatterns(t *testing.T) {
 func TestFaultsSayWhatTheyAre(t *testing.T) {
 	for want, f := range map[string]Fault{
 		"write /brokers/topics/* answers BADVERSION":            {FaultMatch{At: AtOp, Op: AnyWrite, Path: "/brokers/topics/*", Nth: 1}, FaultEffect{Kind: AnswerCode, Code: CodeBadVersion}},
+		"write * leaves batch dirty":                            {FaultMatch{At: AtOp, Op: AnyWrite, Path: "*", Nth: 1}, FaultEffect{Kind: LeavesDirty}},
 		"2nd get /x lost after":                                 {FaultMatch{At: AtOp, Op: GetOp, Path: "/x", Nth: 2}, FaultEffect{Kind: LostAfter}},
 		"every StopReplica answered by broker 2 held":           {FaultMatch{At: AtAnswer, Broker: 2, Request: StopReplicaKind, Nth: EveryTime}, FaultEffect{Kind: HoldAnswer}},
 		"request to any broker do kill broker 3":                {FaultMatch{At: AtSend, Broker: AnyBroker, Nth: 1}, FaultEffect{Kind: DoFirst, Do: KillBroker{3}}},
@@ -54,6 +55,7 @@ func TestFaultsSayWhatTheyAre(t *testing.T) {
 		"counted from 1":        {FaultMatch{At: AtOp, Op: AnyWrite, Path: "/x"}, FaultEffect{Kind: LostAfter}},
 		"cannot come over that": {FaultMatch{At: AtAnswer, Nth: 1}, FaultEffect{Kind: FenceFails}},
 		"not fenced":            {FaultMatch{At: AtOp, Op: AnyRead, Path: "/x", Nth: 1}, FaultEffect{Kind: FenceFails}},
+		"are not fenced":        {FaultMatch{At: AtOp, Op: GetOp, Path: "/x", Nth: 1}, FaultEffect{Kind: LeavesDirty}},
 		"never ends":            {FaultMatch{At: AtOp, Op: AnyRead, Path: "/x", Nth: EveryTime}, FaultEffect{Kind: LostBefore}},
 		"while a step is held":  {FaultMatch{At: AtStep, Nth: 1}, FaultEffect{Kind: DoFirst, Do: ShutDownBroker{1}}},
 		"more than 0 ms":        {FaultMatch{At: AtAnswer, Nth: 1}, FaultEffect{Kind: DelayAnswer}},
@@ -69,11 +71,15 @@ func TestFaultsMatch(t *testing.T) {
 	fenced := &Call{Fenced: true, Ops: []Op{{Kind: OpSet, Path: "/brokers/topics/t"}}}
 	plain := &Call{Ops: fenced.Ops}
 	f := Fault{FaultMatch{At: AtOp, Op: AnyWrite, Path: "/brokers/*", Nth: 1}, FaultEffect{Kind: FenceFails}}
-	if !f.OpIs(fenced, &fenced.Ops[0]) || f.OpIs(plain, &plain.Ops[0]) {
+	if !f.OpIs(fenced, &fenced.Ops[0], false) || f.OpIs(plain, &plain.Ops[0], true) {
 		t.Error("a fence fails where there is one, and only there")
 	}
+	f.Effect.Kind = LeavesDirty
+	if !f.OpIs(fenced, &fenced.Ops[0], true) || f.OpIs(fenced, &fenced.Ops[0], false) || f.OpIs(plain, &plain.Ops[0], true) {
+		t.Error("a batch is left dirty by a fenced write while something is in it, and only then")
+	}
 	f.Effect.Kind = AnswerCode
-	if !f.OpIs(plain, &plain.Ops[0]) || f.OpIs(plain, &Op{Kind: OpGet, Path: "/brokers/topics/t"}) || f.OpIs(plain, &Op{Kind: OpSet, Path: "/admin"}) {
+	if !f.OpIs(plain, &plain.Ops[0], false) || f.OpIs(plain, &Op{Kind: OpGet, Path: "/brokers/topics/t"}, false) || f.OpIs(plain, &Op{Kind: OpSet, Path: "/admin"}, false) {
 		t.Error("a write below /brokers is neither a read nor elsewhere")
 	}
 	m := FaultMatch{At: AtSend, Broker: 2, Request: StopReplicaKind, Nth: 2}

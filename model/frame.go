@@ -96,8 +96,14 @@ type Channel struct {
 	Depth     int    // requests not yet answered, the one in flight included
 	Head      string // the request in flight or next
 	HeadSince int64  // when it became the head, ms since 1970
+	Waited    int64  // how long it had waited behind others until then, ms
 	Sent      uint64 // requests queued since the channel was opened
 }
+
+// QueueSize is how many requests wait behind the first, which Kafka takes out of the
+// queue at once, whether the broker can be reached or not.
+// Kafka: ControllerChannelManager, gauge QueueSize; TotalQueueSize is the sum.
+func (c *Channel) QueueSize() int { return max(0, c.Depth-1) }
 
 // SilentAfter is how long a request may be unanswered, in ms, before a broker is
 // said to be silent. It is above what a broker needs for a request about thousands

@@ -122,6 +122,7 @@ func (a *armer) next() {
 	m := model.FaultMatch{At: model.AtOp, Op: model.AnyWrite, Path: "*"}
 	a.fault(m, model.FaultEffect{Kind: model.AnswerCode, Code: model.CodeBadVersion}, "answers BADVERSION", "it is not done")
 	a.fault(m, model.FaultEffect{Kind: model.FenceFails}, "fence fails", "as after another controller came")
+	a.fault(m, model.FaultEffect{Kind: model.LeavesDirty}, "leaves batch dirty", "fence fails amid unsent requests")
 	if a.lab {
 		a.fault(m, model.FaultEffect{Kind: model.LostAfter}, "lost after", "done, then the connection breaks; sent again")
 	}

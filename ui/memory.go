@@ -364,6 +364,9 @@ func brokerFacts(fs *facts, f *model.Frame, d *decoded, id int32) {
 		if c := &f.Channels[i]; c.Broker == id {
 			fs.plainFact("requests queued", itoa(c.Depth))
 			fs.plainFact("in flight", orNone(c.Head))
+			if c.Depth > 0 {
+				fs.plainFact("waited before", duration(c.Waited))
+			}
 		}
 	}
 }

@@ -112,7 +112,8 @@ func (t *faultTable) count(a *model.ArmedFault) bool {
 }
 
 // onCall are the faults that come over the ops of a call, in the order of ops.
-func (t *faultTable) onCall(c *model.Call) (hits []opHit) {
+// unsent: a batch holds requests that are not sent yet.
+func (t *faultTable) onCall(c *model.Call, unsent bool) (hits []opHit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.points[model.AtOp] == 0 {
@@ -120,7 +121,7 @@ func (t *faultTable) onCall(c *model.Call) (hits []opHit) {
 	}
 	for i := range c.Ops {
 		for _, a := range t.armed {
-			if !a.Spent && a.Fault.OpIs(c, &c.Ops[i]) && t.count(a) {
+			if !a.Spent && a.Fault.OpIs(c, &c.Ops[i], unsent) && t.count(a) {
 				hits = append(hits, opHit{i, a.Fault})
 			}
 		}
@@ -326,7 +327,7 @@ func (s *Session) comeOver(ctx context.Context, job callJob, h opHit) (r model.O
 	switch e := &h.fault.Effect; e.Kind {
 	case model.AnswerCode:
 		return model.OpResult{Code: e.Code}, true
-	case model.FenceFails:
+	case model.FenceFails, model.LeavesDirty:
 		return model.OpResult{Check: model.CodeBadVersion, Code: model.CodeRuntimeInconsistency}, true
 	case model.LostBefore, model.LostAfter:
 		err = job.hands.lose(op, e.Kind == model.LostAfter)

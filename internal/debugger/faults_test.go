@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kstate/internal/debugger"
+	"kstate/internal/lab/zkserver"
 	"kstate/model"
 )
 
@@ -93,6 +94,40 @@ func TestAFenceThatFails(t *testing.T) {
 	}
 	if s := x.View.PartitionState(model.TP("a", 0)); s != model.NewPartition || !moved || x.Controller.Epoch != epoch {
 		t.Errorf("the partition is %s, the event ended for its fence: %v, epoch %d after %d", s, moved, x.Controller.Epoch, epoch)
+	}
+}
+
+// PSM-03, C2, C18, C19: a fence that fails amid a batch leaves requests in it, and
+// the machine's next batch finds it not empty. The role is still its own, so that
+// is seen in the same term.
+func TestABatchIsLeftDirty(t *testing.T) {
+	o := newOutside(1)
+	f := open(t, o, o.options())
+	f.await("the controller is up", active)
+	if err := carry(t, f, atOp(model.AnyWrite, "*", 1, model.FaultEffect{Kind: model.LeavesDirty})); err != nil {
+		t.Fatal(err)
+	}
+	o.change(func() { o.createTopic("a") }) // its writes come while nothing is unsent
+	x := f.await("a topic is online", func(x *model.Frame) bool {
+		return idle(x) && x.View.PartitionState(model.TP("a", 0)) == model.OnlinePartition
+	})
+	if x.Faults[0].Spent || x.Open != nil {
+		t.Fatalf("it came over a write outside of a batch: %+v, open %+v", x.Faults[0], x.Open)
+	}
+	o.change(func() { o.store.Apply(0, zkserver.Delete(model.BrokerIDPath(2), zkserver.AnyVersion)) })
+	x = f.await("the batch is dirty", func(x *model.Frame) bool { return idle(x) && x.Faults[0].Spent })
+	if x.Open == nil || x.Open.Machine != model.ReplicaStateMachine || !x.Controller.Self {
+		t.Fatalf("open %+v, controller %+v", x.Open, x.Controller)
+	}
+	o.change(func() { o.createTopic("b") })
+	x = f.await("the next topic", func(x *model.Frame) bool { return idle(x) && x.View.KnowsTopic("b") })
+	refused := false
+	for i := range x.History.N {
+		l, ok := x.History.At(i).Step.(*model.Log)
+		refused = refused || ok && l.Level == model.Error && strings.Contains(l.Text, "the request batch is not empty while creating a new one")
+	}
+	if state := x.View.ReplicaState(model.Replica{TopicPartition: model.TP("b", 0), Broker: 1}); !refused || state == model.OnlineReplica {
+		t.Errorf("the replica is in %q; that the batch is not empty was said: %t", state, refused)
 	}
 }
 

@@ -382,7 +382,7 @@ func (s *Session) performHeld(at model.Step) bool {
 	if call, ok := at.(*model.Call); ok {
 		s.inFlight = at
 		s.inFlightAt = s.opt.Journal.Step(s.opt.Clock(), s.opt.Engine.EventSeq(), 0, at)
-		s.calls <- callJob{call, s.opt.Env, s.generation, s.faults.onCall(call), s.hands()}
+		s.calls <- callJob{call, s.opt.Env, s.generation, s.faults.onCall(call, s.opt.Engine.OpenRequests(0) != nil), s.hands()}
 		return false
 	}
 	if link, ok := at.(*model.Link); ok && !link.Up {
@@ -445,7 +445,7 @@ func (s *Session) takeAsides(ctx context.Context) {
 }
 
 func (s *Session) callAside(ctx context.Context, id uint64, call *model.Call) {
-	job := callJob{call, s.opt.Env, s.generation, s.faults.onCall(call), s.hands()}
+	job := callJob{call, s.opt.Env, s.generation, s.faults.onCall(call, false), s.hands()} // it has no batch
 	n := s.opt.Journal.Step(s.opt.Clock(), 0, id, call)
 	go func() {
 		r := s.performCall(ctx, job)

@@ -88,6 +88,40 @@ func TestRequestsGoOneByOneInOrder(t *testing.T) {
 	}
 }
 
+// 12.08: what Kafka's gauges and its timer of a channel say. The request in flight
+// is no longer in the queue; it has waited from when it was queued until the one
+// before it was answered.
+func TestWhatWaitsInAQueue(t *testing.T) {
+	var now atomic.Int64
+	b := newFakeBroker(t)
+	c, inputs, _ := channels(t, b, func(o *Options) { o.Now = now.Load })
+	linkUp(t, c, 1)
+	if s := c.Snapshot(); s[0].QueueSize() != 0 || s[0].Waited != 0 {
+		t.Errorf("of an empty channel: %+v", s)
+	}
+	for i, at := range []int64{1000, 1200, 1700} {
+		now.Store(at)
+		send(t, c, 1, numbered(int32(i)))
+	}
+	conn := take(t, b.conns, "connection")
+	now.Store(2000)
+	for i, want := range []struct {
+		size          int
+		waited, since int64
+	}{{2, 0, 1000}, {1, 800, 2000}, {0, 800, 2500}} {
+		f := conn.frame()
+		if s := c.Snapshot(); s[0].QueueSize() != want.size || s[0].Waited != want.waited || s[0].HeadSince != want.since {
+			t.Errorf("at request %d: %d wait, it waited %d, head since %d; want %+v", i, s[0].QueueSize(), s[0].Waited, s[0].HeadSince, want)
+		}
+		conn.answer(f, model.ErrNone)
+		take(t, inputs, "answer")
+		now.Add(500)
+	}
+	if s := c.Snapshot(); s[0].QueueSize() != 0 || s[0].Waited != 0 {
+		t.Errorf("at the end: %+v", s)
+	}
+}
+
 func TestARequestIsTriedUntilItIsAnswered(t *testing.T) {
 	b := newFakeBroker(t)
 	c, inputs, failures := channels(t, b, nil)

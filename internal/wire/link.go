@@ -18,6 +18,7 @@ import (
 type queued struct {
 	request model.ControlRequest
 	shared  *sharedTopics
+	at      int64 // ms since 1970
 }
 
 // link is the channel to one broker. run is its goroutine; the connection
@@ -53,10 +54,11 @@ func newLink(opt Options, broker int32, e model.Endpoint) *link {
 
 func (l *link) put(q queued) {
 	l.mu.Lock()
+	q.at = l.opt.Now()
 	l.queue = append(l.queue, q)
 	l.sent++
 	if len(l.queue) == 1 {
-		l.headSince = l.opt.Now()
+		l.headSince = q.at
 	}
 	l.mu.Unlock()
 	select {
@@ -115,7 +117,7 @@ func (l *link) snapshot() model.Channel {
 	defer l.mu.Unlock()
 	c := model.Channel{Broker: l.broker, Connected: l.connected.Load(), Depth: len(l.queue), Sent: l.sent}
 	if c.Depth > 0 {
-		c.Head, c.HeadSince = l.queue[0].request.String(), l.headSince
+		c.Head, c.HeadSince, c.Waited = l.queue[0].request.String(), l.headSince, l.headSince-l.queue[0].at
 	}
 	return c
 }

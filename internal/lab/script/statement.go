@@ -263,7 +263,7 @@ func ordinal(s string) (int, bool) {
 }
 
 func effect(t *tokens, at model.FaultPoint) (e model.FaultEffect) {
-	effects := map[model.FaultPoint][]string{model.AtOp: {"answers", "fence", "lost", "session", "do"},
+	effects := map[model.FaultPoint][]string{model.AtOp: {"answers", "fence", "leaves", "lost", "session", "do"},
 		model.AtAnswer: {"dropped", "delayed", "held", "error", "do"}, model.AtSend: {"do"}, model.AtStep: {"do"}}[at]
 	if effects == nil {
 		return e
@@ -281,6 +281,10 @@ func effect(t *tokens, at model.FaultPoint) (e model.FaultEffect) {
 	case "fence":
 		t.must("fails")
 		e.Kind = model.FenceFails
+	case "leaves":
+		t.must("batch")
+		t.must("dirty")
+		e.Kind = model.LeavesDirty
 	case "lost":
 		if e.Kind = model.LostBefore; t.one("before", "after") == "after" {
 			e.Kind = model.LostAfter

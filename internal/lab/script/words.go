@@ -63,6 +63,7 @@ var words = []word{
 
 	{faultGroup, "fault [NTH] OP PATH answers CODE", "OP: read, write, get, exists, children, create, set, delete; PATH: * is anything; NTH: 2nd, 3rd, ... or every; CODE: NONODE, NODEEXISTS, BADVERSION, NOTEMPTY, NOAUTH", "fault set /brokers/topics/orders/* answers BADVERSION"},
 	{faultGroup, "fault [NTH] OP PATH fence fails", "the check of /controller_epoch fails: another controller came", "fault 2nd write * fence fails"},
+	{faultGroup, "fault [NTH] OP PATH leaves batch dirty", "the fence fails while a batch holds requests that are not sent yet: they stay in it, and each later transition of its machine fails, since its batch is not empty (KAFKA-12315)", "fault write * leaves batch dirty"},
 	{faultGroup, "fault [NTH] OP PATH lost before", "the connection breaks before it is done; it is sent again", "fault create /brokers/topics/late/* lost before"},
 	{faultGroup, "fault [NTH] OP PATH lost after", "the connection breaks after it was done; it is sent again", "fault create /brokers/topics/late/* lost after"},
 	{faultGroup, "fault [NTH] OP PATH session expires", "the session ends just before it", "fault delete /admin/delete_topics/orders session expires"},
