@@ -188,6 +188,7 @@ func TestPreferredElection(t *testing.T) {
 	isr := d.state(orders0).ISR
 	d.elects(model.PreferredStrategy, orders0, outcome{leader: 1, isr: isr, told: []int32{1, 2, 3}})
 	d.passesOver(model.PreferredStrategy, orders0, model.ErrElectionNotNeeded)
+	d.followed(orders1, 1, 2, 3) // or its leader may write meanwhile
 	d.passesOver(model.PreferredStrategy, orders1, model.ErrElectionNotNeeded)
 }
 

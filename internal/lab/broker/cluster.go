@@ -169,12 +169,17 @@ func (c *Cluster) do(f func()) {
 	c.mu.Lock()
 	f()
 	c.settle()
+	c.wakeUp()
+	c.mu.Unlock()
+	c.drain()
+}
+
+// wakeUp has each Await look at its condition again. The lock is held.
+func (c *Cluster) wakeUp() {
 	if c.wake != nil {
 		close(c.wake)
 		c.wake = nil
 	}
-	c.mu.Unlock()
-	c.drain()
 }
 
 // look reads the state under the lock.
@@ -300,6 +305,7 @@ func (c *Cluster) drain() {
 		}
 		c.mu.Lock()
 		c.draining = false
+		c.wakeUp() // for those who wait for what was observed
 		c.mu.Unlock()
 	}
 }
