@@ -85,7 +85,11 @@ func decodeException(e *model.DecodeError) string {
 		return brokerException(e)
 	case kind == model.ControllerEpochZnode && e.Category == model.NullPayload:
 		return "NullPointerException"
-	case kind == model.FeatureZnode && (e.Category == model.NotJSON || e.Category == model.UnsupportedVersion || strings.HasPrefix(e.Field, "status")):
+	case kind == model.ReassignPartitionsZnode && e.Field != "" && !strings.Contains(e.Field, ".replicas["), kind == model.ReassignPartitionsZnode && e.Category == model.NotObject:
+		return "NullPointerException" // what is null or missing is bound as null
+	case kind == model.FeatureZnode && e.Category == model.NullPayload:
+		return "NoSuchElementException"
+	case kind == model.FeatureZnode && (e.Category == model.NotJSON || e.Category == model.UnsupportedVersion || e.Category == model.MissingField && e.Field != "version"):
 		return "IllegalArgumentException"
 	}
 	switch e.Category {

@@ -399,6 +399,9 @@ func (e *Engine) processZkPartitionReassignment() ([]model.TopicPartition, error
 	slices.SortFunc(list, func(a, b model.PartitionReassignment) int { return a.Compare(b.TopicPartition) })
 	var targets []target
 	for _, r := range list {
+		if r.Unusable != nil && !e.isQueuedForDeletion(r.Topic) && len(e.ctx.Assignment(r.TopicPartition).Replicas) > 0 {
+			return nil, r.Unusable
+		}
 		t, _ := e.buildReassignment(r.TopicPartition, r.Replicas, false)
 		targets = append(targets, t)
 	}

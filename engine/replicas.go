@@ -75,7 +75,11 @@ func (e *Engine) tryChangeReplicas(rs []model.Replica, to model.ReplicaState, re
 	for _, r := range rs {
 		onBroker[r.Broker] = append(onBroker[r.Broker], r)
 	}
-	for _, broker := range ids(onBroker) {
+	brokers := ids(onBroker)
+	if to == model.OfflineReplica { // for the others the order has no consequence
+		brokers = inHashOrder(brokers)
+	}
+	for _, broker := range brokers {
 		group := onBroker[broker]
 		if !slices.IsSortedFunc(group, model.Replica.Compare) {
 			slices.SortFunc(group, model.Replica.Compare)
@@ -118,11 +122,11 @@ func (e *Engine) changeOnBroker(broker int32, rs []model.Replica, to model.Repli
 		}
 	case model.NonExistentReplica:
 		for _, r := range valid {
-			e.moveReplica(r, to, reason, nil)
 			a := e.ctx.Assignment(r.TopicPartition)
 			if err := e.updateAssignment(r.TopicPartition, a.RemoveReplica(broker)); err != nil {
 				return err
 			}
+			e.moveReplica(r, to, reason, nil)
 			e.ctx.RemoveReplicaState(r)
 		}
 	default: // ReplicaDeletionSuccessful, ReplicaDeletionIneligible

@@ -97,16 +97,30 @@ func (e *Engine) putLeadership(tp model.TopicPartition, l *model.LeaderIsrAndCon
 	return e.preferredReplicaMissing(tp)
 }
 
-// updateAssignment records an assignment, and throws for an empty one as
-// putLeadership does. Kafka: ControllerContext.updatePartitionFullReplicaAssignment.
+// updateAssignment records an assignment, and throws as putLeadership does: for
+// an empty one, and where an empty one was before.
+// Kafka: ControllerContext.updatePartitionFullReplicaAssignment.
 func (e *Engine) updateAssignment(tp model.TopicPartition, a model.ReplicaAssignment) error {
+	p := e.ctx.Partition(tp)
+	wasEmpty := p != nil && p.Assignment != nil && len(p.Assignment.Replicas) == 0
 	e.ctx.UpdateAssignment(tp, a)
+	if wasEmpty {
+		return e.noPreferredReplica(tp)
+	}
 	return e.preferredReplicaMissing(tp)
 }
 
 func (e *Engine) preferredReplicaMissing(tp model.TopicPartition) error {
-	p := e.ctx.Partition(tp)
-	if p.Leadership == nil || e.ctx.IsQueued(tp.Topic) || p.Assignment != nil && len(p.Assignment.Replicas) > 0 {
+	if a := e.ctx.Partition(tp).Assignment; a != nil && len(a.Replicas) > 0 {
+		return nil
+	}
+	return e.noPreferredReplica(tp)
+}
+
+// noPreferredReplica is what Kafka throws on comparing the leader with the first
+// of no replicas; it compares only what leads and is not being deleted.
+func (e *Engine) noPreferredReplica(tp model.TopicPartition) error {
+	if e.ctx.Partition(tp).Leadership == nil || e.ctx.IsQueued(tp.Topic) {
 		return nil
 	}
 	return &missingValue{"the preferred replica of " + tp.String() + ", which has a leadership record and no replicas,"}

@@ -126,7 +126,7 @@ func (a ReplicaAssignment) Target() []int32 { return Diff(a.Replicas, a.Removing
 func (a ReplicaAssignment) ReassignTo(target []int32) ReplicaAssignment {
 	origin := a.Origin()
 	full := distinct(slices.Concat(target, origin))
-	return ReplicaAssignment{Replicas: full, Adding: Diff(full, origin), Removing: Diff(origin, target)}
+	return ReplicaAssignment{Replicas: full, Adding: Diff(full, origin), Removing: Diff(full, target)}
 }
 
 // RemoveReplica takes a broker out of all three lists.

@@ -8,8 +8,9 @@ import (
 
 // PartitionReassignment is one entry of /admin/reassign_partitions.
 type PartitionReassignment struct {
-	TopicPartition
-	Replicas []int32 // the target, in order
+	TopicPartition              // a topic that is missing or null is ""
+	Replicas       []int32      // the target, in order
+	Unusable       *DecodeError // set: Replicas are not all broker ids; Kafka fails when it uses them, which it does for a partition that exists and is not being deleted
 }
 
 // EncodeReassignPartitions writes /admin/reassign_partitions.
@@ -125,13 +126,13 @@ func (b binder) entryList(n *jsonNode) boundReassignments {
 }
 
 // entry binds one entry. Replicas are bound as a list of anything; their types
-// matter only when they are used, as does the lack of a topic.
+// matter only when they are used. Their lack matters to every entry.
 func (b binder) entry(late *fieldReader) (e PartitionReassignment) {
-	var topic, replicas *jsonNode
+	var replicas *jsonNode
 	for i, key := range b.obj.keys {
 		switch n := &b.obj.kids[i]; key {
 		case "topic":
-			topic, e.Topic = n, b.boundString(key, n)
+			e.Topic = b.boundString(key, n)
 		case "partition":
 			e.Partition = b.boundInt32(key, n)
 		case "replicas":
@@ -143,20 +144,19 @@ func (b binder) entry(late *fieldReader) (e PartitionReassignment) {
 			b.refuse(key, n.raw, UnknownField, "known are topic, partition and replicas")
 		}
 	}
-	if topic == nil || topic.kind == jsonNull {
-		late.fail("topic", "", MissingField, "")
-	}
 	if replicas == nil || replicas.kind == jsonNull {
 		late.fail("replicas", "", MissingField, "")
 		return e
 	}
+	use := fieldReader{path: b.path, prefix: b.prefix}
 	for i := range replicas.kids {
 		kid := &replicas.kids[i]
 		if kid.kind != jsonInt && kid.kind != jsonNull {
-			late.wrongType("replicas"+index(i), kid, "an int")
+			use.wrongType("replicas"+index(i), kid, "an int")
 		}
 		e.Replicas = append(e.Replicas, int32(kid.num)) // null is 0
 	}
+	e.Unusable = use.err
 	return e
 }
 
@@ -166,6 +166,8 @@ func (b binder) boundString(field string, n *jsonNode) string {
 		return n.text
 	case jsonArray, jsonObject:
 		b.refuse(field, n.raw, WrongType, "it is "+n.kind.String()+", not a string")
+	case jsonNull:
+		return ""
 	}
 	return n.raw
 }

@@ -140,9 +140,10 @@ func TestDecodeAsKafka(t *testing.T) {
 		{"reassign", entry(`"topic":"t","partition":"x","partition":1,"replicas":[1]`), "!!not_a_number"},
 		{"reassign", entry(`"topic":"t","partition":1,"replicas":[1],"log_dirs":["any"]`), "!!unknown_field"},
 		{"reassign", entry(`"topic":"t","partition":1,"replicas":1`), "!!wrong_type"},
-		{"reassign", entry(`"topic":"t","partition":1,"replicas":["1"]`), "!wrong_type"},
+		{"reassign", entry(`"topic":"t","partition":1,"replicas":["1"]`), "t-1 [0] unusable: wrong_type"},
 		{"reassign", entry(`"topic":"t","partition":1`), "!missing_field"},
-		{"reassign", entry(`"partition":1,"replicas":[1]`), "!missing_field"},
+		{"reassign", entry(`"partition":1,"replicas":[1]`), "-1 [1]"},
+		{"reassign", entry(`"topic":null,"partition":1,"replicas":[1]`), "-1 [1]"},
 		{"reassign", `{"partitions":[null]}`, "!wrong_type"},
 		{"reassign", `{"partitions":[],"x":1}`, "!!unknown_field"},
 		{"reassign", `{"partitions":null}`, "!missing_field"},
@@ -221,6 +222,9 @@ func describe(znode string, data []byte) (string, error) {
 		list, err = DecodeReassignPartitions(path, data)
 		for _, e := range list {
 			text += fmt.Sprint(e.TopicPartition, " ", e.Replicas)
+			if e.Unusable != nil {
+				text += " unusable: " + string(e.Unusable.Category)
+			}
 		}
 	case "pid":
 		var b ProducerIDBlock

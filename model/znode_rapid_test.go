@@ -65,7 +65,7 @@ func TestRoundTrips(t *testing.T) {
 		sameAgain(t, "ISR change", list, gotList, err)
 		var moves []PartitionReassignment
 		for _, tp := range list {
-			moves = append(moves, PartitionReassignment{tp, drawIDList(t, "target")})
+			moves = append(moves, PartitionReassignment{TopicPartition: tp, Replicas: drawIDList(t, "target")})
 		}
 		gotMoves, err := DecodeReassignPartitions("/r", EncodeReassignPartitions(moves))
 		sameAgain(t, "reassignment", moves, gotMoves, err)
