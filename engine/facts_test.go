@@ -366,6 +366,8 @@ func TestFeatureUpdates(t *testing.T) {
 		{Feature: "f", MaxLevel: 4, Type: model.Upgrade},         // beyond broker 1
 		{Feature: "g", MaxLevel: 1, Type: model.Upgrade},         // unknown to broker 1
 		{Feature: "f", MaxLevel: 1, Type: model.UnsafeDowngrade}, // not safe
+		{Feature: "f", MaxLevel: 3, Type: model.UnsafeDowngrade}, // higher
+		{Feature: "f", MaxLevel: 0, Type: model.UpgradeUnknown},  // no deletion
 	}
 	id := s.ask(&model.UpdateFeatures{Updates: append(slices.Clone(refused), model.FeatureUpdate{Feature: "f", MaxLevel: 3, Type: model.Upgrade})})
 	s.run()
@@ -373,6 +375,9 @@ func TestFeatureUpdates(t *testing.T) {
 	for i, u := range refused {
 		if a.Features[i].Error != model.ErrInvalidRequest || a.Features[i].Message == "" {
 			t.Errorf("%+v: %+v", u, a.Features[i])
+		}
+		if u.MaxLevel < 1 && u.Type == model.Upgrade && !strings.Contains(a.Features[i].Message, "less than 1 without a downgrade") {
+			t.Errorf("%+v: %s", u, a.Features[i].Message)
 		}
 	}
 	if last := a.Features[len(refused)]; last.Error != model.ErrNone {

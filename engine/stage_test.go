@@ -33,6 +33,7 @@ type stage struct {
 	pending  []standin.Sent
 	broken   map[int32]model.KafkaError // brokers that answer deletions with an error
 	badDirs  map[model.Replica]bool     // what a probe by LeaderAndIsr finds
+	refuse   model.KafkaError           // what all requests are refused with
 	asks     uint64
 	answered map[uint64]int // request -> times
 	events   int            // ended
@@ -145,7 +146,7 @@ func (s *stage) respond(broker int32, r model.ControlRequest) (model.ControlResp
 
 // answer is what a broker says: success, or its own error.
 func (s *stage) answer(broker int32, r model.ControlRequest) model.ControlResponse {
-	var out model.ControlResponse
+	out := model.ControlResponse{Error: s.refuse}
 	switch r := r.(type) {
 	case *model.LeaderAndIsrRequest:
 		for _, e := range r.Entries {
@@ -160,6 +161,9 @@ func (s *stage) answer(broker int32, r model.ControlRequest) model.ControlRespon
 			p := model.PartitionError{TopicPartition: e.TopicPartition}
 			if e.Delete {
 				p.Error = s.broken[broker]
+			}
+			if s.refuse != model.ErrNone {
+				p.Error = s.refuse
 			}
 			out.Partitions = append(out.Partitions, p)
 		}
