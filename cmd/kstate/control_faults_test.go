@@ -30,12 +30,12 @@ func TestFaultsInControlMode(t *testing.T) {
 			t.Fatal(topic, r.Code)
 		}
 	}
-	p.asked("F", "Faults", "Down", "Down", "Enter") // the session ends before the next write
+	p.asked("F", "Faults", "Down", "Down", "Down", "Enter") // the session ends before the next write
 	p.await(patience, "the fault armed", holding("faults: 1"))
 	create("a")
 	p.await(patience, "the next term", holding("controller 1000 (self) epoch 2"))
 	awaitState(t, l.Addr()+"/kafka", "that a is online all the same", func(st *clusterState) bool { return onlineIn(st, 1, 1) })
-	p.asked("F", "Faults", "Down", "Down", "Down", "Enter") // the next answer is held
+	p.asked("F", "Faults", "Down", "Down", "Down", "Down", "Enter") // the next answer is held
 	p.await(patience, "the fault armed", holding("faults: 1"))
 	create("b")
 	p.await(patience, "the answer held", holding("held answers: 1"))
