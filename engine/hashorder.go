@@ -5,7 +5,8 @@ import "slices"
 // inHashOrder sorts broker ids as Kafka's replica state machine comes by them:
 // it groups replicas in an immutable hash map of Scala 2.13, whose order is that
 // of a trie over the mixed bits of the id. Where several brokers leave an ISR one
-// after the other, that order decides who stays in it as the last one.
+// after the other, that order decides who stays in it as the last one; where
+// replicas go for good, which of them are gone when the last one fails.
 // Kafka: ZkReplicaStateMachine.handleStateChanges (groupBy).
 func inHashOrder(brokers []int32) []int32 {
 	slices.SortFunc(brokers, func(a, b int32) int { return int(trieSlot(a, 0)) - int(trieSlot(b, 0)) })

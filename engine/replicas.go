@@ -76,7 +76,7 @@ func (e *Engine) tryChangeReplicas(rs []model.Replica, to model.ReplicaState, re
 		onBroker[r.Broker] = append(onBroker[r.Broker], r)
 	}
 	brokers := ids(onBroker)
-	if to == model.OfflineReplica { // for the others the order has no consequence
+	if to == model.OfflineReplica || to == model.NonExistentReplica { // for the others the order has no consequence
 		brokers = inHashOrder(brokers)
 	}
 	for _, broker := range brokers {

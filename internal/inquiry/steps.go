@@ -180,12 +180,8 @@ func (c *Copy) alterPartition(s *Step, a *After) error {
 		entry.PartitionEpoch = *s.PartitionEpoch
 	}
 	ask := &model.AlterPartition{Version: 3, BrokerID: s.Broker, BrokerEpoch: c.brokerEpoch(s.Broker)}
-	switch t := v.Topic(tp.Topic); {
-	case t == nil: // an id that the controller does not know
-	case t.ID.IsZero():
-		ask.Version = 1 // the topic has a name only
-	default:
-		entry.TopicID = t.ID
+	if t := v.Topic(tp.Topic); t != nil {
+		entry.TopicID = t.ID // zero where there is none: version 3 names no topic otherwise
 	}
 	ask.Partitions = []model.AlterPartitionEntry{entry}
 	answer, err := c.ask(ask)
