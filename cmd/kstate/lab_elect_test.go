@@ -153,6 +153,13 @@ func (d *desk) elects(s model.Strategy, tp model.TopicPartition, want outcome) {
 // passesOver previews and runs an election that must not touch a partition.
 func (d *desk) passesOver(s model.Strategy, tp model.TopicPartition, code model.KafkaError) {
 	d.t.Helper()
+	d.await("nobody is to join the ISR", func(f *model.Frame) bool { // or the leader writes meanwhile
+		l := f.View.Leadership(tp)
+		return idle(f) && (l.Leader == model.NoLeader || !slices.ContainsFunc(f.View.Assignment(tp).Replicas, func(id int32) bool {
+			return f.View.Broker(id) != nil && !slices.Contains(l.ISR, id)
+		}))
+	})
+	d.settled()
 	before := d.state(tp)
 	r := d.preview(s, partition(tp)).Results[0]
 	if r.Error != code || r.Why == "" || r.Verdict.New != nil {
@@ -188,7 +195,6 @@ func TestPreferredElection(t *testing.T) {
 	isr := d.state(orders0).ISR
 	d.elects(model.PreferredStrategy, orders0, outcome{leader: 1, isr: isr, told: []int32{1, 2, 3}})
 	d.passesOver(model.PreferredStrategy, orders0, model.ErrElectionNotNeeded)
-	d.followed(orders1, 1, 2, 3) // or its leader may write meanwhile
 	d.passesOver(model.PreferredStrategy, orders1, model.ErrElectionNotNeeded)
 }
 
@@ -295,6 +301,7 @@ func TestElectionOnATopicAndOnABroker(t *testing.T) {
 	d.cut(1)
 	d.back(1)
 	d.followed(orders0, 1, 2, 3)
+	d.followed(clicks0, 1, 2)
 	scope := model.Scope{Subject: model.Subject{Kind: model.TopicSubject, Topic: "orders"}}
 	p := d.preview(model.PreferredStrategy, scope)
 	var codes []model.KafkaError

@@ -76,20 +76,17 @@ func (s *Session) refusalSince(seq uint64) error {
 	return nil
 }
 
-// runUntil runs on to a step in whose line the pattern is found.
+// runUntil runs on to a step in whose line the pattern is found: not the one at
+// which the controller was held, but one that has come to hand since.
 func (s *Session) runUntil(c model.RunUntil) {
 	if c.Step == "" {
 		s.notice(model.Warn, "refused: until what step?")
 		return
-	}
-	s.skipped = 0
-	if s.mode == paused && s.inFlight == nil && s.opt.Engine.At() != nil {
-		s.skipped = s.taken + 1
 	}
 	s.mode, s.until, s.stopReason, s.stepZnodes = seeking, c.Step, "", nil
 }
 
 // found tells whether the step at hand is the one that is run until.
 func (s *Session) found(at model.Step) bool {
-	return s.mode == seeking && s.taken+1 != s.skipped && s.until.In(at.String())
+	return s.mode == seeking && s.taken+1 != s.heldAt && s.until.In(at.String())
 }

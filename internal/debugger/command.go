@@ -264,6 +264,7 @@ func (s *Session) restart(ctx context.Context, o order) bool {
 	if s.mode == stepping {
 		s.mode = paused
 	}
+	s.heldAt = 0 // the new one is held nowhere yet
 	restart := s.opt.Restart
 	s.replace(o, func() (Options, error) { return restart(ctx, o.command) }, func(err error) {
 		if err != nil {

@@ -307,6 +307,34 @@ func TestRunUntil(t *testing.T) {
 	}
 }
 
+// A step that has come to hand while the controller was held is found: whether it
+// came before the command or after it is nobody's to say.
+func TestRunUntilFindsWhatHasJustCome(t *testing.T) {
+	o := newOutside(0)
+	f := open(t, o, o.options())
+	f.await("the controller is at rest", func(x *model.Frame) bool { return active(x) && x.At == nil && len(x.Queue) == 0 })
+	if err := carry(t, f, model.Pause{}); err != nil {
+		t.Fatal(err)
+	}
+	o.change(func() { o.createTopic("a") })
+	f.await("the event is at hand", func(x *model.Frame) bool { return held(x) && x.At != nil })
+	for _, want := range []string{"begin TopicChange", "open batch"} { // once found, it is passed
+		if err := carry(t, f, model.RunUntil{Step: model.Pattern(want)}); err != nil {
+			t.Fatal(err)
+		}
+		f.await("it holds at "+want, func(x *model.Frame) bool {
+			return held(x) && strings.HasPrefix(x.StopReason, "ran until") && strings.Contains(x.At.String(), want)
+		})
+	}
+	before := look(t, f).Position
+	if err := carry(t, f, model.RunUntil{Step: "open batch"}); err != nil {
+		t.Fatal(err)
+	}
+	if x := f.await("it holds at the next batch", func(x *model.Frame) bool { return held(x) && x.Position > before }); !strings.Contains(x.At.String(), "open batch") {
+		t.Errorf("at %v", x.At)
+	}
+}
+
 // A restarted controller is a new one in the same surroundings: its history goes
 // on, and it stays held.
 func TestARestart(t *testing.T) {

@@ -99,7 +99,7 @@ type Session struct {
 	mode           runMode
 	grain          model.Grain
 	until          model.Pattern // of seeking
-	skipped        uint64        // the position at which seeking began; 0: at none
+	heldAt         uint64        // the number of the step at which the controller was last held; 0: at none
 	faults         faultTable
 	stopReason     string
 	inFlight       model.Step
@@ -539,7 +539,10 @@ func (s *Session) record(r model.Record) {
 
 func (s *Session) pause(reason string) {
 	s.mode, s.stopReason, s.dirty = paused, reason, true
-	s.stepZnodes = nil
+	s.stepZnodes, s.heldAt = nil, 0
+	if s.inFlight == nil && s.opt.Engine.At() != nil {
+		s.heldAt = s.taken + 1
+	}
 }
 
 func (s *Session) notice(l model.Level, text string) {
