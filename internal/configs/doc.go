@@ -8,5 +8,6 @@
 // (SCRAM): it says nothing but what is wrong, and logs nothing.
 //
 // It may import kstate/model, kstate/engine (what a topic's setting may be),
-// kstate/internal/handshake (SCRAM credentials).
+// kstate/internal/handshake (SCRAM credentials) and kstate/internal/security (SCRAM
+// mechanisms).
 package configs

@@ -5,7 +5,9 @@
 //
 // It decides nothing, and holds no engine.
 //
-// It may import kstate/model, kstate/zkwatch, kstate/internal/wire.
+// It may import kstate/model, kstate/zkwatch, kstate/internal/wire, and what
+// stands before a request and beside it: kstate/internal/security,
+// kstate/internal/handshake, kstate/internal/acl, kstate/internal/configs.
 //
 // Duties of the caller:
 //   - Perform is called by one goroutine for calls and one for all other steps.

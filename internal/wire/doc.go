@@ -13,7 +13,8 @@
 // simulated broker either; those live elsewhere and share no code with it, so
 // that the two do not share mistakes.
 //
-// It may import kstate/model, kmsg and the standard library.
+// It may import kstate/model, kstate/internal/handshake, kstate/internal/acl,
+// kstate/internal/configs, kmsg and the standard library.
 //
 // Duties of the caller:
 //   - OnInput must return soon and must not wait for the goroutine that calls
