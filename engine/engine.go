@@ -218,9 +218,19 @@ func (e *Engine) Config() Config { return e.cfg }
 
 // OpenRequests shows what the batch being filled holds; nil when all are empty.
 func (e *Engine) OpenRequests(max int) *model.OpenRequests {
+	if b := e.openBatch(); b != nil {
+		return b.show(max)
+	}
+	return nil
+}
+
+// HasOpenRequests tells whether a batch holds requests that are not sent yet.
+func (e *Engine) HasOpenRequests() bool { return e.openBatch() != nil }
+
+func (e *Engine) openBatch() *batch {
 	for _, b := range []*batch{e.psm, e.rsm, e.own} {
 		if !b.empty() {
-			return b.show(max)
+			return b
 		}
 	}
 	return nil

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -197,7 +196,7 @@ func (s *stagehand) step(name string) {
 	s.at++
 	asks, states := lines(want.Entries), standing(want.Partitions)
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if missing := only(asks, s.lines()); len(missing) == 0 && slices.Equal(states, standing(s.states(want.Partitions))) {
+		if missing := only(asks, s.lines()); len(missing) == 0 && slices.Equal(states, standing(s.states())) {
 			break
 		}
 	}
@@ -209,7 +208,7 @@ func (s *stagehand) step(name string) {
 	for _, l := range only(got, asks) {
 		s.t.Errorf("%s: only kstate asks\n%s", name, l)
 	}
-	if got := standing(s.states(want.Partitions)); !slices.Equal(got, states) {
+	if got := standing(s.states()); !slices.Equal(got, states) {
 		s.t.Errorf("%s: the state znodes\n%q, under Kafka\n%q", name, got, states)
 	}
 	s.mu.Lock()
@@ -259,22 +258,15 @@ func standing(partitions map[string]realkafka.Partition) []string {
 	return out
 }
 
-// states reads the state znodes of t and u.
-func (s *stagehand) states(want map[string]realkafka.Partition) map[string]realkafka.Partition {
-	out := map[string]realkafka.Partition{}
-	for _, tp := range []model.TopicPartition{model.TP("t", 0), model.TP("t", 1), model.TP("u", 0), model.TP("u", 1), model.TP("u", 2)} {
-		data, st, err := s.conn.Get(requestsChroot + model.TopicPartitionStatePath(tp))
-		if errors.Is(err, zk.ErrNoNode) {
-			continue
-		}
-		p := realkafka.Partition{}
-		if err := cmp.Or(err, json.Unmarshal(data, &p)); err != nil {
-			s.t.Fatalf("%s: %v", tp, err)
-		}
-		p.ZKVersion = st.Version
-		out[tp.String()] = p
+// states are the state znodes, but those of barriers.
+func (s *stagehand) states() map[string]realkafka.Partition {
+	s.t.Helper()
+	seen, err := realkafka.Snapshot(s.conn, requestsChroot)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return out
+	maps.DeleteFunc(seen.Partitions, func(tp string, _ realkafka.Partition) bool { return strings.HasPrefix(tp, barrier) })
+	return seen.Partitions
 }
 
 // up registers a broker in a session of its own.

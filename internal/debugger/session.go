@@ -382,7 +382,7 @@ func (s *Session) performHeld(at model.Step) bool {
 	if call, ok := at.(*model.Call); ok {
 		s.inFlight = at
 		s.inFlightAt = s.opt.Journal.Step(s.opt.Clock(), s.opt.Engine.EventSeq(), 0, at)
-		s.calls <- callJob{call, s.opt.Env, s.generation, s.faults.onCall(call, s.opt.Engine.OpenRequests(0) != nil), s.hands()}
+		s.calls <- callJob{call, s.opt.Env, s.generation, s.faults.onCall(call, s.opt.Engine.HasOpenRequests()), s.hands()}
 		return false
 	}
 	if link, ok := at.(*model.Link); ok && !link.Up {
